@@ -37,6 +37,7 @@ int log_subsystem_parse(const char *name, enum log_subsystem *ret);
 const char *log_level_name(enum log_level level);
 
 extern unsigned char log_levels[LOG_SUBSYSTEMS]; /* read by the macros; relaxed */
+#define log_enabled(s, level) ((level) <= __atomic_load_n(&log_levels[s], __ATOMIC_RELAXED))
 
 void log_write(enum log_subsystem s, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -50,7 +51,7 @@ bool log_limit_pass(struct log_limit *l, unsigned *ret_suppressed);
 
 #define log_at(s, level, ...)                                                                      \
 	do {                                                                                       \
-		if ((level) <= log_levels[s])                                                      \
+		if (log_enabled(s, level))                                                         \
 			log_write(s, level, __VA_ARGS__);                                          \
 	} while (0)
 #define log_error(s, ...) log_at(s, LOG_LEVEL_ERROR, __VA_ARGS__)
@@ -63,7 +64,7 @@ bool log_limit_pass(struct log_limit *l, unsigned *ret_suppressed);
 	do {                                                                                       \
 		static struct log_limit limit_;                                                    \
 		unsigned dropped_;                                                                 \
-		if ((level) <= log_levels[s] && log_limit_pass(&limit_, &dropped_)) {              \
+		if (log_enabled(s, level) && log_limit_pass(&limit_, &dropped_)) {                 \
 			if (dropped_)                                                              \
 				log_write(s, level, "the next message was repeated %u times",      \
 					  dropped_);                                               \
