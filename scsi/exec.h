@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The executor: takes a task through gate, plan, data-out, backing I/O, data-in and status, and
+ * stops it at any step. All waiting of the SCSI layer is here (and in compound.c).
+ *
+ * Threads: the session's reactor for every call.
+ */
+#ifndef HAWSER_SCSI_EXEC_H
+#define HAWSER_SCSI_EXEC_H
+
+#include "scsi/task.h"
+
+struct reactor;
+struct arena;
+
+/* Once per reactor, on its thread (slot REACTOR_SCSI): pools for compound commands. */
+int scsi_reactor_start(struct reactor *r, struct arena *arena);
+void scsi_reactor_stop(struct reactor *r);
+
+/* Begins a task whose port part is filled; it may be over when this returns. */
+void scsi_submit(struct scsi_task *t);
+
+/* The data asked for by data_out is in t->buf. */
+void scsi_data_received(struct scsi_task *t);
+
+/* The port could not get the data whole (digest error, connection trouble): the task ends with
+ * this sense through done. */
+void scsi_data_failed(struct scsi_task *t, struct scsi_sense sense);
+
+/* After data_in or done: the port is finished with the task; buffers go back. The port then frees
+ * the memory. */
+void scsi_finish(struct scsi_task *t);
+
+/* The port has let go of an aborted task whose release returned false. */
+void scsi_released(struct scsi_task *t);
+
+/* Ends a PLAN_ACTION: GOOD, or CHECK CONDITION with *sense (not NULL). Its reactor. */
+void scsi_action_done(struct scsi_task *t, const struct scsi_sense *sense);
+
+/* Data is coming and there is no room for it: a task that waits for buffers ends with this status
+ * (TASK SET FULL or BUSY) through done. False if it no longer waits. */
+bool scsi_refuse(struct scsi_task *t, enum scsi_status status);
+
+/*
+ * Stops a task without status; no port call will be made for it any more except release and
+ * detached_done. Returns true when the task is over (the port frees it), false when it has been
+ * detached or waits for release: then detached_done follows and frees it.
+ */
+bool scsi_abort(struct scsi_task *t);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A logical unit: identity, geometry, mode values, its store and that store's queue on each
+ * reactor; and the LUN map, which says under which number an I_T nexus sees which LU.
+ *
+ * Threads: created and destroyed on the control reactor; geometry is read by every reactor and
+ * changed by lu_resized only (atomic store, then UA); what lu->lock guards is marked.
+ * Ownership: the daemon's node tree owns LUs by reference count; LUN maps hold references.
+ */
+#ifndef HAWSER_SCSI_LU_H
+#define HAWSER_SCSI_LU_H
+
+#include "backing/backing.h"
+#include "daemon/base/list.h"
+#include "daemon/base/reactor.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define LU_REACTORS_MAX 64
+
+enum lu_not_ready { LU_READY, LU_NO_STORE, LU_STOPPED, LU_EJECTED };
+
+/* What the plans see: read-only, copied into a lu_view for tests. */
+struct lu_geometry {
+	_Atomic uint64_t blocks;    /* logical blocks; the one value that changes in use */
+	uint32_t block_size;        /* bytes, 512 or 4096 */
+	uint32_t max_blocks;        /* VPD B0h MAXIMUM TRANSFER LENGTH */
+	uint8_t physical_exponent;  /* physical block = logical << exponent */
+	uint32_t unmap_granularity; /* logical blocks; 0: no UNMAP */
+	uint32_t unmap_alignment;
+	uint64_t max_unmap_blocks; /* per command, B0h */
+	uint32_t max_unmap_descriptors;
+	uint64_t max_write_same; /* logical blocks */
+	bool thin, zeroes_after_unmap, write_cache, rotational, removable, read_only;
+};
+
+struct lu_identity {
+	uint8_t naa[16]; /* NAA type 6 */
+	char serial[33]; /* VPD 80h */
+	char vendor[9], product[17], revision[5];
+	char name[64]; /* the administrator's name of the LU */
+};
+
+/* A detached write or an exclusive range. */
+struct lu_range {
+	struct list node; /* lu->ranges, under lu->lock */
+	uint64_t offset, length;
+	bool detached; /* overlapping commands get BUSY; else they wait */
+};
+
+/* Told when the last detached write of an LU has ended; msg runs on reactor. */
+struct lu_waiter {
+	struct list node; /* lu->waiters, under lu->lock; off it: msg has been sent */
+	struct reactor *reactor;
+	struct reactor_msg msg;
+};
+
+struct scsi_lu {
+	struct lu_geometry geo;
+	struct lu_identity id;
+	_Atomic unsigned refs;
+	_Atomic int not_ready;                        /* enum lu_not_ready */
+	struct backing *backing;                      /* NULL: the store could not be opened */
+	struct backing_queue *queue[LU_REACTORS_MAX]; /* by reactor index; its reactor only */
+	unsigned queue_users[LU_REACTORS_MAX];        /* its reactor only */
+	pthread_mutex_t lock;
+	/* under lock */
+	struct list itls;   /* itl.lu_node of every nexus */
+	struct list ranges; /* lu_range.node */
+	struct list waiters; /* lu_waiter.node */
+	unsigned n_detached_writes, n_detached;
+	uint8_t mode_current[64], mode_saved[64]; /* changeable values, see mode.c */
+	uint32_t mode_generation;
+	void (*idle)(struct scsi_lu *lu); /* told when the last detached task has ended; may be NULL */
+	_Atomic int flush_error; /* negative errno of a flush that was answered early (IMMED) */
+	/* counters: one line per reactor, summed on request */
+	struct lu_counters {
+		uint64_t reads, writes, read_bytes, write_bytes, unmaps, flushes, errors;
+	} __attribute__((aligned(64))) counters[LU_REACTORS_MAX];
+	void (*destroyed)(struct scsi_lu *lu, void *arg); /* on the last reference, any thread */
+	void *destroyed_arg;
+};
+
+struct lu_params {
+	struct lu_identity id;
+	uint32_t block_size, physical_block; /* bytes */
+	bool thin, read_only, removable;
+	bool has_rotation; /* else taken from the store */
+	bool rotational;
+};
+
+/* Creates an LU on a store (NULL: out of service until lu_attach). Geometry comes from both.
+ * 0, -EINVAL (store and params do not fit, *ret_why says what, static text) or -ENOMEM. */
+int lu_create(const struct lu_params *p, struct backing *b, struct scsi_lu **ret,
+	      const char **ret_why);
+void lu_ref(struct scsi_lu *lu);
+void lu_unref(struct scsi_lu *lu); /* the store is closed by `destroyed` */
+/* The store's size has changed: new geometry, UA 2A/09 to all. Control reactor. */
+void lu_resized(struct scsi_lu *lu);
+/* Puts an LU that has no store into service: geometry, medium changed (28/00) to all. Control
+ * reactor. Errors as lu_create. */
+int lu_attach(struct scsi_lu *lu, const struct lu_params *p, struct backing *b,
+	      const char **ret_why);
+/* Ready, stopped or ejected, with the gate bits of every nexus; no unit attention. Any thread. */
+void lu_set_not_ready(struct scsi_lu *lu, enum lu_not_ready state);
+/* Does any nexus prevent medium removal? Any thread. */
+bool lu_prevented(struct scsi_lu *lu);
+
+/* Ranges (lu_range.c), under no lock. A detached task: its write, if it has one, makes every
+ * overlapping command of any nexus BUSY from lu_detach_begin to lu_detach_end. */
+void lu_detach_begin(struct scsi_lu *lu, struct lu_range *range, bool write);
+void lu_detach_end(struct scsi_lu *lu, struct lu_range *range, bool write);
+/* Does a detached write overlap? */
+bool lu_range_busy(struct scsi_lu *lu, uint64_t offset, uint64_t length);
+/* Queues w if a detached write is left; false: none is. */
+bool lu_wait_writes(struct scsi_lu *lu, struct lu_waiter *w);
+/* False: w was not queued any more, its message is on the way. */
+bool lu_unwait_writes(struct scsi_lu *lu, struct lu_waiter *w);
+
+/* The queue on this reactor, opened at first use. Its reactor. */
+int lu_queue_get(struct scsi_lu *lu, struct reactor *r, struct backing_queue **ret);
+void lu_queue_put(struct scsi_lu *lu, struct reactor *r); /* the last user closes it */
+void lu_get_counters(const struct scsi_lu *lu, struct lu_counters *ret);
+
+/* An immutable map, shared by reference: entries sorted by lun, each lun once. */
+struct scsi_lun_map {
+	_Atomic unsigned refs;
+	unsigned n;
+	struct scsi_lun_entry {
+		uint64_t lun; /* 0..16383 */
+		struct scsi_lu *lu;
+		bool read_only;
+	} entries[];
+};
+
+/* Takes a reference on each LU. NULL on lack of memory. */
+struct scsi_lun_map *lun_map_create(const struct scsi_lun_entry *entries, unsigned n);
+void lun_map_ref(const struct scsi_lun_map *m);
+void lun_map_unref(const struct scsi_lun_map *m); /* NULL allowed */
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The login phase of one connection: collects text over several PDUs, walks the stages, finds
+ * target and access, negotiates keys, claims the session and enters full-feature phase. And the
+ * text requests of full-feature phase (SendTargets, declarations).
+ *
+ * Threads: the connection's reactor. Ownership: conn->login, made at the first Login Request,
+ * freed on entering full-feature phase or with the connection.
+ */
+#ifndef HAWSER_ISCSI_LOGIN_H
+#define HAWSER_ISCSI_LOGIN_H
+
+#include "transport/datamover.h"
+#include "transport/iscsi/conn.h"
+
+/* A Login Request whose header has arrived: checks it and says where its text goes. */
+int login_rx_header(struct iscsi_conn *c, struct iscsi_rx *rx);
+/* Its text is there: answers. */
+int login_rx_data(struct iscsi_conn *c, struct iscsi_rx *rx);
+/* Frees; NULL allowed. Also cancels a claim. */
+void login_free(struct iscsi_login *l);
+
+/* Text Request in full-feature phase. */
+int text_rx_header(struct iscsi_conn *c, struct iscsi_rx *rx);
+int text_rx_data(struct iscsi_conn *c, struct iscsi_rx *rx);
+void text_free(struct iscsi_conn *c);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a login may ask: an immutable, counted copy of targets, access rules, portals and limits.
+ * The control reactor publishes a new one to each I/O reactor by message; each looks only at its
+ * own copy, so no login ever waits for an administrator, a store or another login.
+ *
+ * Threads: immutable after policy_publish; counted by atomics.
+ * Ownership: the builder (daemon/apply.c) fills a zeroed policy from policy_alloc and hands its
+ * reference over; strings and arrays belong to the policy and are freed by policy_unref.
+ */
+#ifndef HAWSER_ISCSI_POLICY_H
+#define HAWSER_ISCSI_POLICY_H
+
+#include "scsi/lu.h"
+#include "transport/iscsi/keys.h"
+#include "transport/iscsi/wire.h"
+
+#include <stdatomic.h>
+#include <sys/socket.h>
+
+struct reactor;
+
+/* Who is admitted; all conditions that are set must hold. */
+struct iscsi_rule {
+	char initiator[ISCSI_NAME_MAX + 1]; /* pattern with * and ?, empty: any name */
+	bool has_network;
+	uint8_t family; /* AF_INET or AF_INET6 */
+	uint8_t prefix; /* bits */
+	uint8_t network[16];
+	const char *account; /* CHAP account needed; NULL: none. The table of accounts follows
+				with authentication */
+	bool read_only;      /* every LU is read-only to whom this rule admits */
+	const struct scsi_lun_map *map; /* NULL: the target's own */
+};
+
+struct iscsi_target_portal {
+	char address[64]; /* numeric, brackets for IPv6; "0.0.0.0" and "[::]" are replaced by the
+			     address that the initiator connected to */
+	uint16_t port, tpgt;
+	uint16_t relative_port; /* relative target port identifier (SPC-4) of this group */
+};
+
+struct iscsi_target {
+	char name[ISCSI_NAME_MAX + 1];
+	char alias[256];
+	bool online;            /* false: 0301 */
+	struct key_limits keys; /* what may be negotiated */
+	unsigned max_sessions;  /* 0: no limit but the global one */
+	unsigned n_rules;       /* none: nobody is admitted */
+	struct iscsi_rule *rules;
+	const struct scsi_lun_map *map;
+	unsigned n_portals;
+	struct iscsi_target_portal *portals;
+};
+
+struct iscsi_policy {
+	_Atomic unsigned refs;
+	uint64_t generation;
+	unsigned n_targets;
+	struct iscsi_target *targets;           /* sorted by name */
+	struct key_limits keys;                 /* for discovery sessions */
+	unsigned login_timeout_s;               /* 15 */
+	unsigned nop_interval_s, nop_timeout_s; /* 30, 60; interval 0: no pings */
+	bool nop_strict; /* drop on a missing answer though other PDUs arrive */
+	unsigned max_sessions, max_connections, max_unauthenticated;
+	unsigned window;           /* commands promised to a session, 128 */
+	unsigned logout_timeout_s; /* after "target requests logout" */
+};
+
+struct iscsi_policy *policy_alloc(unsigned n_targets); /* one reference; NULL: no memory */
+void policy_ref(const struct iscsi_policy *p);
+void policy_unref(const struct iscsi_policy *p); /* NULL allowed */
+
+/* NULL: no such target. Names compare as stored (lower case, RFC 3722). */
+const struct iscsi_target *policy_find(const struct iscsi_policy *p, const char *name);
+/* The first rule that admits; NULL: none does. peer may be an IPv4-mapped IPv6 address. */
+const struct iscsi_rule *policy_admit(const struct iscsi_target *t, const char *initiator,
+				      const struct sockaddr_storage *peer);
+/* The map that this rule shows. */
+const struct scsi_lun_map *policy_map(const struct iscsi_target *t, const struct iscsi_rule *rule);
+
+/* "iqn.", "eui.", "naa." syntax and characters; also used by the configuration check by way of
+ * the daemon. ret_lower gets the normalised name. 0 or -EINVAL. */
+int iscsi_name_check(const char *name, char ret_lower[static ISCSI_NAME_MAX + 1]);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sessions: CmdSN order and window, tasks by ITT, the I_T nexus; and the directory of all sessions
+ * by (initiator name, ISID, target name, portal group tag) for reinstatement.
+ *
+ * Threads: a session and its tasks belong to one reactor. The directory has a lock, taken at login
+ * and logout only. Ownership: the session is freed when its last connection and task are gone.
+ *
+ * Hand-over to a new process: [H] handed over, [R] rebuilt, [D] dropped.
+ */
+#ifndef HAWSER_ISCSI_SESSION_H
+#define HAWSER_ISCSI_SESSION_H
+
+#include "scsi/nexus.h"
+#include "scsi/task.h"
+#include "transport/iscsi/conn.h"
+
+#define SESSION_ITT_BUCKETS   256
+#define SESSION_IMMEDIATE_MAX 16 /* immediate commands in progress beside the window */
+
+struct iscsi_rule;
+struct iscsi_target;
+
+/* What makes a session unique (RFC 7143 4.4.3). */
+struct iscsi_session_key {
+	const char *initiator, *target;
+	uint8_t isid[6];
+	uint16_t tpgt;
+};
+
+struct iscsi_session {
+	struct list node;                     /* [R] ir->sessions */
+	struct list dir_node;                 /* [R] directory, under its lock */
+	struct iscsi_reactor *ir;             /* [R] */
+	const struct iscsi_policy *policy;    /* [R] counted; target and rule point into it */
+	const struct iscsi_target *target;    /* [R] NULL: discovery session */
+	const struct iscsi_rule *rule;        /* [R] what admitted it; NULL: discovery session */
+	char initiator[ISCSI_NAME_MAX + 1];   /* [H] */
+	char initiator_alias[256];            /* [H] */
+	char target_name[ISCSI_NAME_MAX + 1]; /* [H] */
+	uint8_t isid[6];                      /* [H] */
+	uint16_t tsih, tpgt;                  /* [H] */
+	bool discovery;                       /* [H] */
+	bool ending;                          /* [R] */
+	uint64_t id;                          /* [H] for the administrator */
+	uint64_t created_ms;                  /* [H] */
+	struct list conns;                    /* [R] iscsi_conn.session_node */
+	unsigned n_conns;                     /* [R] */
+	uint32_t exp_cmdsn, max_cmdsn;        /* [H] */
+	unsigned n_tasks, n_immediate;        /* [R] */
+	struct list parked;                   /* [D] iscsi_task.node: ahead of ExpCmdSN, in order */
+	struct list tasks[SESSION_ITT_BUCKETS];          /* [R] iscsi_task.itt_node, by ITT */
+	struct it_nexus nexus;                           /* [H] unit attentions */
+	uint64_t reads, writes, read_bytes, write_bytes; /* [D] */
+};
+
+/* A command or task management request, from its header to the end of its response. */
+struct iscsi_task {
+	struct scsi_task scsi;
+	struct iscsi_conn *conn; /* NULL once detached */
+	struct iscsi_session *session;
+	struct list itt_node; /* session->tasks bucket */
+	struct list node;     /* session->parked, or the transport's queue */
+	uint32_t itt, cmdsn;
+	uint8_t lun[8];
+	uint8_t cdb[16];
+	uint8_t *long_cdb; /* extended CDB on the heap, NULL if 16 bytes do */
+	bool immediate;
+	bool write;
+	uint32_t unsolicited_end; /* bytes [0, this) come unasked: immediate and unsolicited */
+	uint32_t unsolicited_got; /* of them received or dropped */
+	uint32_t next_datasn;     /* of unsolicited Data-Out */
+	bool unsolicited_final;   /* F was seen: no more comes unasked */
+	bool response_waits;      /* done came before the unsolicited data was drained */
+	bool dropping;            /* what still arrives is dropped */
+	struct arena_buf early;   /* immediate data of a command that waits for its turn */
+	void *dm_private;         /* dm->task_size bytes behind this object */
+};
+
+static inline struct iscsi_task *iscsi_task_of(struct scsi_task *t)
+{
+	return container_of(t, struct iscsi_task, scsi);
+}
+
+/*
+ * A session for the leading connection, not in the directory yet; NULL target: discovery. It takes
+ * a reference on the reactor's policy. login.c then fills initiator, initiator_alias, target_name,
+ * isid, tpgt, rule, discovery, exp_cmdsn and max_cmdsn and claims. NULL: no memory.
+ */
+struct iscsi_session *session_create(struct iscsi_conn *leading, const struct iscsi_target *target);
+
+/*
+ * A login that names a session by TSIH. 0; -ENOENT: there is none (020a); -EXDEV: it lives on
+ * another reactor.
+ */
+int session_find(struct iscsi_reactor *ir, const struct iscsi_session_key *key, uint16_t tsih,
+		 struct iscsi_session **ret);
+/* Adds a connection, whose cid is set. One with the same CID is dropped first (connection
+ * reinstatement, RFC 7143 6.3.4). 0, or -EMFILE beyond max_connections. */
+int session_join(struct iscsi_session *s, struct iscsi_conn *c, unsigned max_connections);
+
+/*
+ * Enters a session into the directory (a discovery session without target by portal, see there). If
+ * one with the same key exists it is told to end (session reinstatement, RFC 7143 6.3.5) and
+ * `ready` runs on this reactor when the old one has let go of its nexus; otherwise `ready` runs
+ * before this returns. -ENOSPC: too many sessions.
+ */
+struct session_claim {
+	struct iscsi_session *session;
+	int result; /* set before ready: 0: tsih is set, and the nexus of a normal session; -ENOMEM
+		     */
+	void (*ready)(struct session_claim *claim);
+	struct list node;
+	struct reactor_msg msg;
+};
+int session_claim(struct session_claim *claim);
+void session_claim_cancel(struct session_claim *claim); /* its login has died */
+
+/* Ends a session: tasks aborted, connections terminated, leaves the directory. */
+void session_end(struct iscsi_session *s, const char *why);
+
+/* What the administrator sees; built on the session's reactor. */
+struct session_info {
+	uint64_t id, conn_id;
+	char initiator[ISCSI_NAME_MAX + 1], initiator_alias[256], target[ISCSI_NAME_MAX + 1];
+	uint8_t isid[6];
+	uint16_t tsih, tpgt, cid;
+	bool discovery;
+	struct iscsi_keys keys;
+	struct conn_info conn;
+	uint32_t outstanding;
+	uint64_t age_s;
+	unsigned reactor;
+};
+/* Appends one entry per connection of this reactor; returns the number written, at most max. */
+unsigned iscsi_reactor_sessions(struct reactor *r, struct session_info *out, unsigned max);
+/* Ends the session with this id if it is on this reactor. */
+bool iscsi_reactor_drop(struct reactor *r, uint64_t session_id, const char *why);
+/* Asks every initiator of this reactor to log out (asynchronous message), for an orderly stop. */
+void iscsi_reactor_request_logout(struct reactor *r, unsigned seconds);
+unsigned iscsi_reactor_count(const struct reactor *r); /* connections */
+
+#endif
