@@ -50,6 +50,8 @@ struct datamover_ops {
 	/* Put_Data: bytes [offset, offset+length) of the task's buffer to the initiator, followed
 	 * by the status when with_status. iscsi_data_complete(task) follows once. */
 	void (*put_data)(struct iscsi_task *t, uint32_t offset, uint32_t length, bool with_status);
+	/* A task has been taken from the pool: initialises the private part. May be NULL. */
+	void (*init_task)(struct iscsi_task *t);
 	/* Get_Data: solicit [offset, offset+length) of the command's data into the task's buffer.
 	 * iscsi_data_complete(task) follows once all of it is there. */
 	void (*get_data)(struct iscsi_task *t, uint32_t offset, uint32_t length);

@@ -82,6 +82,33 @@ static inline struct iscsi_task *iscsi_task_of(struct scsi_task *t)
 	return container_of(t, struct iscsi_task, scsi);
 }
 
+/* The task with this ITT, NULL if there is none. */
+static inline struct iscsi_task *session_find_task(struct iscsi_session *s, uint32_t itt)
+{
+	struct list *bucket = &s->tasks[itt % SESSION_ITT_BUCKETS], *pos;
+
+	list_for_each (pos, bucket) {
+		struct iscsi_task *t = list_entry(pos, struct iscsi_task, itt_node);
+
+		if (t->itt == itt)
+			return t;
+	}
+	return NULL;
+}
+
+/* Residual flag of a response and the count (RFC 7143 11.4.5): what the command would move
+ * against what the initiator expects. */
+static inline uint8_t iscsi_residual(const struct iscsi_task *t, uint32_t *ret_count)
+{
+	uint64_t moves = t->scsi.data_length, expects = t->scsi.edtl;
+	uint64_t difference = moves > expects ? moves - expects : expects - moves;
+
+	*ret_count = difference > UINT32_MAX ? UINT32_MAX : (uint32_t)difference;
+	if (moves == expects)
+		return 0;
+	return moves > expects ? ISCSI_RSP_OVERFLOW : ISCSI_RSP_UNDERFLOW;
+}
+
 /*
  * A session for the leading connection, not in the directory yet; NULL target: discovery. It takes
  * a reference on the reactor's policy. login.c then fills initiator, initiator_alias, target_name,

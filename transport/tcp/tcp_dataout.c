@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Get_Data over TCP: R2Ts and the Data-Out PDUs that answer them (RFC 7143 11.7, 11.8). Nothing of
+ * it is seen above this folder but the end, or the first breach of the rules.
+ */
+#include "daemon/base/bytes.h"
+#include "transport/tcp/private.h"
+
+#include <errno.h>
+
+void tcp_get_data(struct iscsi_task *t, uint32_t offset, uint32_t length)
+{
+	struct tcp_conn *c = tcp_conn_of(t->conn);
+	struct tcp_task *tt = tcp_task_of(t);
+
+	tt->state = TCP_TASK_GET;
+	tt->at = offset;
+	tt->end = offset + length;
+	tt->missing = length;
+	tt->n_r2ts = 0;
+	tt->sn = 0;
+	for (unsigned i = 0; i < TCP_R2T_MAX; i++)
+		tt->r2t[i].busy = false;
+	list_add_tail(&c->r2ts, &tt->node);
+	tcp_kick(c);
+}
+
+static struct iscsi_task *find_task(struct tcp_conn *c, uint32_t itt)
+{
+	struct iscsi_task *t = session_find_task(c->conn->session, itt);
+
+	return t && t->conn == c->conn && tcp_task_of(t)->state == TCP_TASK_GET ? t : NULL;
+}
+
+static int find_r2t(const struct tcp_task *tt, uint32_t ttt)
+{
+	for (int i = 0; i < TCP_R2T_MAX; i++) {
+		if (tt->r2t[i].busy && tt->r2t[i].ttt == ttt)
+			return i;
+	}
+	return -1;
+}
+
+/* Refuses the PDU; its data, if any, is dropped. */
+static int refuse(struct tcp_conn *c, struct iscsi_task *t, enum iscsi_reject reason)
+{
+	c->dout = NULL;
+	c->sink.n = 0;
+	iscsi_data_out_bad(c->conn, t, c->rx.bhs, (uint8_t)reason);
+	return 0;
+}
+
+/*
+ * A PDU for a transfer that we asked for and no longer know is what is still on its way of an
+ * aborted task: dropped in silence (RFC 7143 11.5.1 lets the initiator go on until it knows).
+ */
+static bool was_issued(const struct tcp_conn *c, uint32_t ttt)
+{
+	return sna_diff(c->next_ttt, ttt) > 0;
+}
+
+int tcp_dataout_header(struct tcp_conn *c)
+{
+	const struct bhs_data_out *d = (const void *)c->rx.bhs;
+	uint32_t ttt = get_be32(d->ttt), offset = get_be32(d->buffer_offset);
+	struct iscsi_task *t = find_task(c, get_be32(d->itt));
+	int i = t ? find_r2t(tcp_task_of(t), ttt) : -1;
+	struct tcp_r2t *r;
+
+	c->conn->exp_statsn = get_be32(d->exp_statsn);
+	c->dout = NULL;
+	c->sink.n = 0;
+	if (i < 0) {
+		if (was_issued(c, ttt))
+			return 0;
+		return refuse(c, t, REJECT_PROTOCOL_ERROR);
+	}
+	r = &tcp_task_of(t)->r2t[i];
+	/* Order within a sequence is Yes for PDUs and data alike; LUN is not looked at, the TTT
+	 * decides (the Windows initiator leaves it zero). */
+	if (c->rx.ahs_length || get_be32(d->datasn) != r->next_datasn || offset != r->offset ||
+	    c->rx.length > r->end - r->offset)
+		return refuse(c, t, REJECT_PROTOCOL_ERROR);
+	if ((d->flags & ISCSI_FINAL) && c->rx.length != r->end - r->offset)
+		return refuse(c, t, REJECT_PROTOCOL_ERROR);
+	c->dout = t;
+	c->dout_r2t = (uint8_t)i;
+	c->sink = sink_at(t->scsi.buf.iov, t->scsi.buf.n, offset);
+	return 0;
+}
+
+int tcp_dataout_done(struct tcp_conn *c, bool digest_good)
+{
+	struct iscsi_task *t = c->dout;
+	struct tcp_task *tt;
+	struct tcp_r2t *r;
+
+	if (!t)
+		return 0;
+	if (!digest_good)
+		return refuse(c, t, REJECT_DATA_DIGEST);
+	tt = tcp_task_of(t);
+	r = &tt->r2t[c->dout_r2t];
+	r->next_datasn++;
+	r->offset += c->rx.length;
+	tt->missing -= c->rx.length;
+	if (r->offset < r->end)
+		return 0;
+	r->busy = false;
+	tt->n_r2ts--;
+	if (!tt->missing) {
+		tt->state = TCP_TASK_IDLE;
+		iscsi_data_complete(t);
+	} else if (tt->at < tt->end && list_empty(&tt->node)) {
+		list_add_tail(&c->r2ts, &tt->node);
+		tcp_kick(c);
+	}
+	return 0;
+}
