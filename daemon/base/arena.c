@@ -236,26 +236,29 @@ static void slab_give(struct arena *a, struct slab *s, size_t offset, size_t len
 	}
 }
 
-/* Gives back what lies between two addresses; pieces that happened to touch are one iovec. */
+/*
+ * Gives back what lies between two addresses; pieces that happened to touch are one iovec. From
+ * the end on, so that the slab of the lowest address is the first to be taken again and large
+ * buffers stay in one piece.
+ */
 static void give_range(struct arena *a, const struct iovec *iov)
 {
 	size_t offset = (size_t)((uint8_t *)iov->iov_base - a->base), left = iov->iov_len;
 
 	assert(offset < a->bytes && left <= a->bytes - offset);
 	while (left) {
-		size_t in_slab = offset % SLAB_BYTES;
-		size_t n = left < SLAB_BYTES - in_slab ? left : SLAB_BYTES - in_slab;
+		size_t slab = (offset + left - 1) >> SLAB_SHIFT, begin = slab << SLAB_SHIFT;
+		size_t n = begin > offset ? offset + left - begin : left;
 
-		slab_give(a, &a->slabs[offset >> SLAB_SHIFT], in_slab, n);
-		offset += n;
 		left -= n;
+		slab_give(a, &a->slabs[slab], offset + left - begin, n);
 	}
 }
 
 static void give_all(struct arena *a, struct arena_buf *buf)
 {
-	for (unsigned i = 0; i < buf->n; i++)
-		give_range(a, &buf->iov[i]);
+	for (unsigned i = buf->n; i > 0; i--)
+		give_range(a, &buf->iov[i - 1]);
 	if (buf->n && buf->iov != buf->inl)
 		pool_put(a->vectors, buf->iov);
 	buf->iov = buf->inl;
