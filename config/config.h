@@ -34,6 +34,7 @@ struct config_daemon {
 	char *engine;                /* "auto", "uring", "aio" */
 	char *node_name;             /* used for names made up for new targets; the host name */
 	char *user;                  /* NULL: stay who we are; else drop to it after start */
+	char *store_paths;           /* NULL, or folders parted by ':' where the helper may open */
 };
 
 struct config_portal {
@@ -62,6 +63,7 @@ struct config_lu {
 	char *rotation; /* NULL: ask the store; "ssd", "hdd" */
 	char *log_path; /* NULL; for tests: a log store in front */
 	char *fault;    /* NULL; for tests: a fault store in front */
+	bool lost;      /* not a setting: its state file was torn, it stays out of service */
 };
 
 struct config_lun {

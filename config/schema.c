@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tables of settings; see schema.h. hawser.conf(5) describes each row at length.
+ */
+#include "config/schema.h"
+
+#include <string.h>
+
+/* clang-format off */
+#define AT(T, m) .at = offsetof(struct T, m), .width = sizeof(((struct T *)0)->m)
+#define LIST(T, m) .type = CONFIG_LIST, AT(T, m), .count_at = offsetof(struct T, n_##m)
+
+#define DAEMON(n, t, ...) { .name = #n, .type = CONFIG_##t, AT(config_daemon, n), __VA_ARGS__ }
+static const struct config_setting daemon_settings[] = {
+	DAEMON(reactors, NUMBER, .max = 64, .def = "0", .restart = true,
+	       .help = "I/O threads; 0: one for each core that the process may use"),
+	DAEMON(pin, BOOL, .def = "false", .restart = true, .help = "bind each I/O thread to a core"),
+	DAEMON(buffer_memory, SIZE, .min = 4 << 20, .max = 64ULL << 30, .def = "64MiB", .restart = true,
+	       .help = "data buffers of each I/O thread"),
+	DAEMON(window, NUMBER, .min = 2, .max = 4096, .def = "128",
+	       .help = "commands that a session may have outstanding"),
+	DAEMON(max_sessions, NUMBER, .min = 1, .max = 65535, .def = "4096", .help = "sessions at once"),
+	DAEMON(max_connections, NUMBER, .min = 1, .max = 65535, .def = "8192",
+	       .help = "connections at once"),
+	DAEMON(max_unauthenticated, NUMBER, .min = 1, .max = 65535, .def = "256",
+	       .help = "connections that have not logged in yet"),
+	DAEMON(login_timeout_s, NUMBER, .min = 1, .max = 600, .def = "15",
+	       .help = "seconds that a login may take"),
+	DAEMON(nop_interval_s, NUMBER, .max = 3600, .def = "30",
+	       .help = "seconds of silence before an initiator is pinged; 0: never"),
+	DAEMON(nop_timeout_s, NUMBER, .min = 1, .max = 3600, .def = "60",
+	       .help = "seconds without an answer before its connection is closed"),
+	DAEMON(shutdown_timeout_s, NUMBER, .min = 1, .max = 28, .def = "20",
+	       .help = "seconds that initiators and stores are given when the daemon stops"),
+	DAEMON(log_level, WORD, .choices = "error warn info debug", .def = "info",
+	       .help = "how much is logged"),
+	DAEMON(state_dir, TEXT, .max = 4000, .def = "/var/lib/hawser", .restart = true,
+	       .help = "folder of what was changed at run time"),
+	DAEMON(socket, TEXT, .max = 107, .def = "/run/hawser/admin.sock", .restart = true,
+	       .help = "socket of hawserctl"),
+	DAEMON(engine, WORD, .choices = "auto uring aio", .def = "auto",
+	       .help = "how stores do I/O unless they say otherwise"),
+	DAEMON(node_name, TEXT, .max = 200, .help = "name in the names made up for targets; the host's"),
+	DAEMON(user, TEXT, .max = 32, .restart = true,
+	       .help = "user to become after the start; stores are then opened by a helper"),
+	DAEMON(store_paths, TEXT, .max = 4000, .restart = true,
+	       .help = "folders, parted by colons, where the helper may open stores"),
+	{ 0 },
+};
+const struct config_scope config_daemon_scope = {
+	.name = "daemon", .size = sizeof(struct config_daemon), .settings = daemon_settings,
+};
+
+#define PORTAL(n, t, ...) { .name = #n, .type = CONFIG_##t, AT(config_portal, n), __VA_ARGS__ }
+static const struct config_setting portal_settings[] = {
+	PORTAL(address, TEXT, .max = 63, .def = "0.0.0.0", .help = "numeric IPv4 or IPv6 address"),
+	PORTAL(port, NUMBER, .max = 65535, .def = "3260", .help = "port; 0: chosen by the kernel"),
+	PORTAL(group, NUMBER, .min = 1, .max = 65535, .def = "1", .help = "target portal group tag"),
+	PORTAL(transport, WORD, .choices = "tcp", .def = "tcp", .help = "transport"),
+	{ 0 },
+};
+const struct config_scope config_portal_scope = {
+	.name = "portal", .size = sizeof(struct config_portal), .has_origin = true,
+	.settings = portal_settings,
+};
+
+#define LU(n, t, ...) { .name = #n, .type = CONFIG_##t, AT(config_lu, n), __VA_ARGS__ }
+static const struct config_setting lu_settings[] = {
+	LU(name, TEXT, .max = 63, .required = true, .help = "the name of the logical unit"),
+	LU(type, WORD, .choices = "file block ram null", .def = "file", .help = "kind of store"),
+	LU(path, TEXT, .max = 4000, .help = "file or device"),
+	LU(size, SIZE, .max = UINT64_MAX / 2, .def = "0", .help = "bytes; 0: what the store has"),
+	LU(create, BOOL, .def = "false", .help = "make the file when it is not there"),
+	LU(preallocate, BOOL, .def = "false", .help = "reserve all its space at once"),
+	LU(thin, BOOL, .def = "true", .help = "give space back when the initiator unmaps"),
+	LU(read_only, BOOL, .def = "false", .help = "refuse writes"),
+	LU(removable, BOOL, .def = "false", .help = "the medium can be ejected"),
+	LU(force, BOOL, .def = "false", .help = "block: open it though it is mounted or in use"),
+	LU(cache, WORD, .choices = "buffered direct", .def = "buffered",
+	   .help = "page cache or O_DIRECT"),
+	LU(engine, WORD, .choices = "auto uring aio", .help = "how this store does I/O"),
+	LU(block_size, NUMBER, .min = 512, .max = 4096, .def = "512", .help = "logical block in bytes"),
+	LU(physical_block_size, NUMBER, .min = 512, .max = 1 << 20, .def = "4096",
+	   .help = "physical block in bytes"),
+	LU(naa, TEXT, .max = 32, .help = "NAA identifier, 32 hexadecimal digits that begin with 6"),
+	LU(serial, TEXT, .max = 32, .help = "unit serial number"),
+	LU(rotation, WORD, .choices = "ssd hdd", .help = "what the initiator is told about the medium"),
+	LU(log_path, TEXT, .max = 4000, .help = "for tests: record writes and flushes in this file"),
+	LU(fault, TEXT, .max = 1000, .help = "for tests: faults to be injected"),
+	{ 0 },
+};
+const struct config_scope config_lu_scope = {
+	.name = "lu", .size = sizeof(struct config_lu), .has_origin = true, .settings = lu_settings,
+};
+
+#define LUN(n, t, ...) { .name = #n, .type = CONFIG_##t, AT(config_lun, n), __VA_ARGS__ }
+static const struct config_setting lun_settings[] = {
+	LUN(lun, NUMBER, .max = 16383, .required = true, .help = "logical unit number"),
+	LUN(lu, TEXT, .max = 63, .required = true, .help = "name of the logical unit"),
+	LUN(read_only, BOOL, .def = "false", .help = "refuse writes on this path"),
+	{ 0 },
+};
+const struct config_scope config_lun_scope = {
+	.name = "lun", .size = sizeof(struct config_lun), .settings = lun_settings,
+};
+
+#define ACCESS(n, t, ...) { .name = #n, .type = CONFIG_##t, AT(config_access, n), __VA_ARGS__ }
+static const struct config_setting access_settings[] = {
+	ACCESS(initiator, TEXT, .max = 223, .help = "initiator name, * and ? allowed"),
+	ACCESS(network, TEXT, .max = 63, .help = "address or network of the initiator"),
+	ACCESS(account, TEXT, .max = 63, .help = "account that the initiator must prove to have"),
+	ACCESS(any, BOOL, .def = "false", .help = "admit everybody"),
+	ACCESS(read_only, BOOL, .def = "false", .help = "every logical unit is read-only"),
+	{ .name = "luns", LIST(config_access, luns), .max = 1024, .scope = &config_lun_scope,
+	  .help = "LUN map for whom this rule admits; the target's own if empty" },
+	{ 0 },
+};
+const struct config_scope config_access_scope = {
+	.name = "access", .size = sizeof(struct config_access), .settings = access_settings,
+};
+
+#define TARGET(n, t, ...) { .name = #n, .type = CONFIG_##t, AT(config_target, n), __VA_ARGS__ }
+static const struct config_setting target_settings[] = {
+	TARGET(name, TEXT, .max = 223, .required = true, .help = "iSCSI name"),
+	TARGET(alias, TEXT, .max = 255, .help = "text shown by initiators"),
+	TARGET(online, BOOL, .def = "true", .help = "accept logins"),
+	TARGET(max_sessions, NUMBER, .max = 65535, .def = "0", .help = "sessions at once; 0: no limit"),
+	TARGET(header_digest, ENUM, .choices = "default none crc32c", .def = "default",
+	       .help = "header digest that is agreed to"),
+	TARGET(data_digest, ENUM, .choices = "default none crc32c", .def = "default",
+	       .help = "data digest that is agreed to"),
+	TARGET(max_recv_data_segment_length, SIZE, .min = 512, .max = 16777215, .def = "0",
+	       .help = "MaxRecvDataSegmentLength; 0: the default"),
+	TARGET(max_burst_length, SIZE, .min = 512, .max = 16777215, .def = "0",
+	       .help = "MaxBurstLength; 0: the default"),
+	TARGET(first_burst_length, SIZE, .min = 512, .max = 16777215, .def = "0",
+	       .help = "FirstBurstLength; 0: the default"),
+	TARGET(max_outstanding_r2t, NUMBER, .min = 1, .max = 64, .def = "0",
+	       .help = "MaxOutstandingR2T; 0: the default"),
+	TARGET(initial_r2t, TRISTATE, .help = "InitialR2T"),
+	TARGET(immediate_data, TRISTATE, .help = "ImmediateData"),
+	{ .name = "luns", LIST(config_target, luns), .max = 4096, .scope = &config_lun_scope,
+	  .help = "LUN map" },
+	{ .name = "access", LIST(config_target, access), .max = 4096, .scope = &config_access_scope,
+	  .help = "who may log in; nobody if empty" },
+	{ .name = "groups", .type = CONFIG_NUMBERS, AT(config_target, groups),
+	  .count_at = offsetof(struct config_target, n_groups), .min = 1, .max = 65535,
+	  .help = "portal groups it is reachable by; all if empty" },
+	{ 0 },
+};
+const struct config_scope config_target_scope = {
+	.name = "target", .size = sizeof(struct config_target), .has_origin = true,
+	.settings = target_settings,
+};
+
+static const struct config_setting root_settings[] = {
+	{ .name = "daemon", .type = CONFIG_GROUP, AT(config, daemon), .scope = &config_daemon_scope,
+	  .help = "the process" },
+	{ .name = "portals", LIST(config, portals), .max = 256, .scope = &config_portal_scope,
+	  .help = "where initiators connect" },
+	{ .name = "lus", LIST(config, lus), .max = 4096, .scope = &config_lu_scope,
+	  .help = "logical units" },
+	{ .name = "targets", LIST(config, targets), .max = 4096, .scope = &config_target_scope,
+	  .help = "targets with LUN maps and access rules" },
+	{ 0 },
+};
+const struct config_scope config_root_scope = {
+	.name = "configuration", .size = sizeof(struct config), .settings = root_settings,
+};
+/* clang-format on */
+
+const struct config_setting *config_setting_find(const struct config_scope *scope, const char *name)
+{
+	for (const struct config_setting *s = scope->settings; s->name; s++)
+		if (!strcmp(s->name, name))
+			return s;
+	return NULL;
+}
