@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Layouts of CDBs and parameter data: byte arrays in wire order, so that no field can be used
+ * without a swap and offsetof gives the field pointer of an error.
+ *
+ * Threads: types only. Ownership: none.
+ */
+#ifndef HAWSER_SCSI_CDB_H
+#define HAWSER_SCSI_CDB_H
+
+#include <stdint.h>
+
+/* READ, WRITE, VERIFY, WRITE AND VERIFY, WRITE SAME, PRE-FETCH and SYNCHRONIZE CACHE share these
+ * four shapes (SBC-3 5). */
+struct cdb_rw6 {
+	uint8_t opcode, lba[3]; /* 21 bits */
+	uint8_t length;         /* 0: 256 */
+	uint8_t control;
+};
+_Static_assert(sizeof(struct cdb_rw6) == 6, "6-byte CDB");
+
+struct cdb_rw10 {
+	uint8_t opcode, flags, lba[4], group, length[2], control;
+};
+_Static_assert(sizeof(struct cdb_rw10) == 10, "10-byte CDB");
+
+struct cdb_rw12 {
+	uint8_t opcode, flags, lba[4], length[4], group, control;
+};
+_Static_assert(sizeof(struct cdb_rw12) == 12, "12-byte CDB");
+
+struct cdb_rw16 {
+	uint8_t opcode, flags, lba[8], length[4], group, control;
+};
+_Static_assert(sizeof(struct cdb_rw16) == 16, "16-byte CDB");
+
+/* Bits of byte 1. */
+enum cdb_flags {
+	CDB_DPO = 0x10,
+	CDB_FUA = 0x08,
+	CDB_BYTCHK = 0x06,
+	CDB_BYTCHK_SHIFT = 1,
+	CDB_WS_UNMAP = 0x08, /* WRITE SAME */
+	CDB_WS_NDOB = 0x01,  /* WRITE SAME(16) */
+	CDB_IMMED = 0x02,    /* SYNCHRONIZE CACHE, PRE-FETCH */
+};
+
+struct cdb_inquiry {
+	uint8_t opcode, flags, page, allocation_length[2], control;
+};
+_Static_assert(sizeof(struct cdb_inquiry) == 6, "SPC-4 6.6");
+
+struct cdb_request_sense {
+	uint8_t opcode, flags, reserved[2], allocation_length, control;
+};
+_Static_assert(sizeof(struct cdb_request_sense) == 6, "SPC-4 6.39");
+
+struct cdb_report_luns {
+	uint8_t opcode, reserved, select_report, reserved2[3], allocation_length[4], reserved3;
+	uint8_t control;
+};
+_Static_assert(sizeof(struct cdb_report_luns) == 12, "SPC-4 6.33");
+
+struct cdb_report_opcodes {
+	uint8_t opcode, service_action, options, requested_opcode, requested_action[2];
+	uint8_t allocation_length[4], reserved, control;
+};
+_Static_assert(sizeof(struct cdb_report_opcodes) == 12, "SPC-4 6.35");
+
+struct cdb_report_tmfs {
+	uint8_t opcode, service_action, repd, reserved[3], allocation_length[4], reserved2;
+	uint8_t control;
+};
+_Static_assert(sizeof(struct cdb_report_tmfs) == 12, "SPC-4 6.36");
+
+struct cdb_mode_sense6 {
+	uint8_t opcode, flags, page, subpage, allocation_length, control;
+};
+_Static_assert(sizeof(struct cdb_mode_sense6) == 6, "SPC-4 6.13");
+
+struct cdb_mode_sense10 {
+	uint8_t opcode, flags, page, subpage, reserved[3], allocation_length[2], control;
+};
+_Static_assert(sizeof(struct cdb_mode_sense10) == 10, "SPC-4 6.14");
+
+struct cdb_mode_select6 {
+	uint8_t opcode, flags, reserved[2], list_length, control;
+};
+_Static_assert(sizeof(struct cdb_mode_select6) == 6, "SPC-4 6.11");
+
+struct cdb_mode_select10 {
+	uint8_t opcode, flags, reserved[5], list_length[2], control;
+};
+_Static_assert(sizeof(struct cdb_mode_select10) == 10, "SPC-4 6.12");
+
+struct cdb_read_capacity16 {
+	uint8_t opcode, service_action, lba[8], allocation_length[4], reserved, control;
+};
+_Static_assert(sizeof(struct cdb_read_capacity16) == 16, "SBC-3 5.17");
+
+struct cdb_get_lba_status {
+	uint8_t opcode, service_action, lba[8], allocation_length[4], reserved, control;
+};
+_Static_assert(sizeof(struct cdb_get_lba_status) == 16, "SBC-3 5.5");
+
+struct cdb_unmap {
+	uint8_t opcode, flags, reserved[4], group, list_length[2], control;
+};
+_Static_assert(sizeof(struct cdb_unmap) == 10, "SBC-3 5.33");
+
+struct unmap_header {
+	uint8_t data_length[2], descriptors_length[2], reserved[4];
+};
+_Static_assert(sizeof(struct unmap_header) == 8, "SBC-3 5.33.2");
+
+struct unmap_descriptor {
+	uint8_t lba[8], blocks[4], reserved[4];
+};
+_Static_assert(sizeof(struct unmap_descriptor) == 16, "SBC-3 5.33.2");
+
+struct cdb_start_stop {
+	uint8_t opcode, immed, reserved, modifier, power, control;
+};
+_Static_assert(sizeof(struct cdb_start_stop) == 6, "SBC-3 5.31");
+
+enum start_stop_flags {
+	START_STOP_START = 0x01,
+	START_STOP_LOEJ = 0x02,
+	START_STOP_NO_FLUSH = 0x04,
+	START_STOP_CONDITION_SHIFT = 4,
+};
+
+struct cdb_prevent_allow {
+	uint8_t opcode, reserved[3], prevent, control;
+};
+_Static_assert(sizeof(struct cdb_prevent_allow) == 6, "SBC-3 5.15");
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Mode pages: what can be changed and what it means for the rest of the layer.
+ *
+ * lu->mode_current and lu->mode_saved hold, per slot, the bits that differ from the default, so
+ * that zeroed memory means defaults.
+ *
+ * Threads: values are changed under lu->lock by the action of MODE SELECT and by mode_reset; they
+ * are single bytes and may be read by any reactor without it. Ownership: the LU's.
+ */
+#ifndef HAWSER_SCSI_MODE_H
+#define HAWSER_SCSI_MODE_H
+
+#include "scsi/lu.h"
+
+/* Bytes of mode_current that are used; each is one byte of one page. */
+enum mode_slot {
+	MODE_SLOT_CACHING_2, /* WCE */
+	MODE_SLOT_CONTROL_2, /* D_SENSE */
+	MODE_SLOT_CONTROL_4, /* SWP */
+	MODE_SLOTS
+};
+
+enum mode_bits {
+	MODE_WCE = 0x04,
+	MODE_D_SENSE = 0x04,
+	MODE_SWP = 0x08,
+};
+
+#define MODE_PAGE_MAX    40u   /* bytes of the longest page, header included */
+#define MODE_PAGE_ALL    0x3fu /* PAGE CODE: all pages */
+#define MODE_SUBPAGE_ALL 0xffu
+
+enum mode_pc { MODE_PC_CURRENT, MODE_PC_CHANGEABLE, MODE_PC_DEFAULT, MODE_PC_SAVED };
+
+static inline uint8_t mode_slot_get(const struct scsi_lu *lu, enum mode_slot slot)
+{
+	return __atomic_load_n(&lu->mode_current[slot], __ATOMIC_RELAXED);
+}
+
+/* Sense data in descriptor format (D_SENSE=1). lu may be NULL. */
+static inline bool mode_descriptor_sense(const struct scsi_lu *lu)
+{
+	return lu && (mode_slot_get(lu, MODE_SLOT_CONTROL_2) & MODE_D_SENSE);
+}
+
+/* SWP=1: every command that changes the medium is refused. */
+static inline bool mode_write_protected(const struct scsi_lu *lu)
+{
+	return mode_slot_get(lu, MODE_SLOT_CONTROL_4) & MODE_SWP;
+}
+
+/* The store has a volatile cache and WCE has been cleared: every write is durable before GOOD.
+ * lu may be NULL. */
+static inline bool mode_write_through(const struct scsi_lu *lu)
+{
+	return lu && (mode_slot_get(lu, MODE_SLOT_CACHING_2) & MODE_WCE);
+}
+
+/* Back to the saved values (SAM-5 6.3.3, logical unit reset). Takes lu->lock. */
+void mode_reset(struct scsi_lu *lu);
+
+/* A page of the table. */
+struct mode_page {
+	uint8_t code, subpage;
+	uint8_t length; /* bytes in all, header included */
+	struct {
+		uint8_t byte, mask, slot;
+	} changeable[2];              /* mask 0: unused */
+	uint8_t bytes[MODE_PAGE_MAX]; /* the defaults, header included */
+};
+
+extern const struct mode_page mode_pages[]; /* ascending */
+extern const unsigned mode_n_pages;
+
+const struct mode_page *mode_page_find(uint8_t code, uint8_t subpage); /* NULL: none */
+/* Which bits of a changeable byte may be changed on this LU. */
+uint8_t mode_mask(const struct mode_page *page, unsigned index, const struct lu_geometry *geo);
+/* Writes page->length bytes. flips: MODE_SLOTS bytes as in lu->mode_current. */
+void mode_page_build(const struct mode_page *page, const struct lu_geometry *geo, enum mode_pc pc,
+		     const uint8_t *flips, uint8_t *out);
+
+#endif

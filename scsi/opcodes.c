@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The command table, its look-up in constant time, and the check of CDB bits against it.
+ *
+ * Threads: const data and pure functions. Ownership: none.
+ */
+#include "scsi/opcodes.h"
+
+#include "scsi/cdb.h"
+
+#include <string.h>
+
+/* Rows by name, so that the index below cannot point at the wrong one unseen (a test compares the
+ * two). Order: opcode, then service action. */
+enum row {
+	ROW_TEST_UNIT_READY,
+	ROW_REQUEST_SENSE,
+	ROW_READ6,
+	ROW_WRITE6,
+	ROW_INQUIRY,
+	ROW_MODE_SELECT6,
+	ROW_MODE_SENSE6,
+	ROW_START_STOP_UNIT,
+	ROW_PREVENT_ALLOW,
+	ROW_READ_CAPACITY10,
+	ROW_READ10,
+	ROW_WRITE10,
+	ROW_WRITE_VERIFY10,
+	ROW_VERIFY10,
+	ROW_PRE_FETCH10,
+	ROW_SYNC_CACHE10,
+	ROW_WRITE_SAME10,
+	ROW_UNMAP,
+	ROW_MODE_SELECT10,
+	ROW_MODE_SENSE10,
+	ROW_READ16,
+	ROW_WRITE16,
+	ROW_WRITE_VERIFY16,
+	ROW_VERIFY16,
+	ROW_PRE_FETCH16,
+	ROW_SYNC_CACHE16,
+	ROW_WRITE_SAME16,
+	ROW_READ_CAPACITY16,
+	ROW_GET_LBA_STATUS,
+	ROW_REPORT_LUNS,
+	ROW_REPORT_OPCODES,
+	ROW_REPORT_TMFS,
+	ROW_READ12,
+	ROW_WRITE12,
+	ROW_WRITE_VERIFY12,
+	ROW_VERIFY12,
+	ROWS
+};
+
+/* clang-format off */
+#define FF2 0xff, 0xff
+#define FF3 FF2, 0xff
+#define FF4 FF2, FF2
+#define FF8 FF4, FF4
+
+#define ID(op)        .opcode = (op)
+#define ID_SA(op, sa) .opcode = (op), .has_action = true, .action = (sa)
+#define WRITES        (OP_MEDIUM | OP_CHANGES)
+
+/*
+ * Usage: RDPROTECT, WRPROTECT and VRPROTECT are zero without protection information, ANCHOR
+ * without ANC_SUP, GROUP NUMBER with GROUP_SUP=0 in VPD page 86h, NACA with NORMACA=0. RARC is
+ * ignored where rebuild assist is not supported (SBC-3 5.8); SYNC_NV (obsolete) asks for less
+ * than is done.
+ */
+static const struct scsi_op rows[ROWS] = {
+	[ROW_TEST_UNIT_READY] = {
+		ID(0x00), .name = "TEST UNIT READY", .cdb_length = 6, .direction = DIR_NONE,
+		.access = ACCESS_ALWAYS, .flags = OP_MEDIUM, .timeout_s = 10,
+		.plan = spc_plan_test_unit_ready, .usage = { 0x00 } },
+	[ROW_REQUEST_SENSE] = {
+		ID(0x03), .name = "REQUEST SENSE", .cdb_length = 6, .direction = DIR_IN,
+		.access = ACCESS_ALWAYS, .flags = OP_NO_LUN | OP_NO_UA, .timeout_s = 10,
+		.plan = spc_plan_request_sense, .usage = { 0x03, 0x01, 0, 0, 0xff } },
+	[ROW_READ6] = {
+		ID(0x08), .name = "READ(6)", .cdb_length = 6, .direction = DIR_IN,
+		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 30,
+		.plan = sbc_plan_read, .usage = { 0x08, 0x1f, FF3 } },
+	[ROW_WRITE6] = {
+		ID(0x0a), .name = "WRITE(6)", .cdb_length = 6, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 30,
+		.plan = sbc_plan_write, .usage = { 0x0a, 0x1f, FF3 } },
+	[ROW_INQUIRY] = {
+		ID(0x12), .name = "INQUIRY", .cdb_length = 6, .direction = DIR_IN,
+		.access = ACCESS_ALWAYS, .flags = OP_NO_LUN | OP_NO_UA | OP_LUN_BITS,
+		.timeout_s = 10, .plan = spc_plan_inquiry, .usage = { 0x12, 0x01, FF3 } },
+	[ROW_MODE_SELECT6] = {
+		ID(0x15), .name = "MODE SELECT(6)", .cdb_length = 6, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = OP_NONE, .timeout_s = 30,
+		.plan = mode_plan_select, .params = mode_params_select,
+		.usage = { 0x15, 0x10, 0, 0, 0xff } },
+	[ROW_MODE_SENSE6] = {
+		ID(0x1a), .name = "MODE SENSE(6)", .cdb_length = 6, .direction = DIR_IN,
+		.access = ACCESS_READ, .flags = OP_NONE, .timeout_s = 10,
+		.plan = mode_plan_sense, .usage = { 0x1a, 0x08, FF3 } },
+	[ROW_START_STOP_UNIT] = {
+		ID(0x1b), .name = "START STOP UNIT", .cdb_length = 6, .direction = DIR_NONE,
+		.access = ACCESS_WRITE, .flags = OP_NONE, .timeout_s = 60,
+		.plan = sbc_plan_start_stop, .usage = { 0x1b, 0x01, 0, 0x0f, 0xf7 } },
+	[ROW_PREVENT_ALLOW] = {
+		ID(0x1e), .name = "PREVENT ALLOW MEDIUM REMOVAL", .cdb_length = 6,
+		.direction = DIR_NONE, .access = ACCESS_WRITE, .flags = OP_REMOVABLE,
+		.timeout_s = 10, .plan = sbc_plan_prevent_allow,
+		.usage = { 0x1e, 0, 0, 0, 0x03 } },
+	[ROW_READ_CAPACITY10] = {
+		ID(0x25), .name = "READ CAPACITY(10)", .cdb_length = 10, .direction = DIR_IN,
+		.access = ACCESS_ALWAYS, .flags = OP_MEDIUM, .timeout_s = 10,
+		.plan = sbc_plan_read_capacity10, .usage = { 0x25 } },
+	[ROW_READ10] = {
+		ID(0x28), .name = "READ(10)", .cdb_length = 10, .direction = DIR_IN,
+		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 30,
+		.plan = sbc_plan_read, .usage = { 0x28, 0x1c, FF4, 0, FF2 } },
+	[ROW_WRITE10] = {
+		ID(0x2a), .name = "WRITE(10)", .cdb_length = 10, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 30,
+		.plan = sbc_plan_write, .usage = { 0x2a, 0x18, FF4, 0, FF2 } },
+	[ROW_WRITE_VERIFY10] = {
+		ID(0x2e), .name = "WRITE AND VERIFY(10)", .cdb_length = 10, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 60,
+		.plan = sbc_plan_write_verify, .usage = { 0x2e, 0x16, FF4, 0, FF2 } },
+	[ROW_VERIFY10] = {
+		ID(0x2f), .name = "VERIFY(10)", .cdb_length = 10, .direction = DIR_OUT,
+		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 60,
+		.plan = sbc_plan_verify, .usage = { 0x2f, 0x16, FF4, 0, FF2 } },
+	[ROW_PRE_FETCH10] = {
+		ID(0x34), .name = "PRE-FETCH(10)", .cdb_length = 10, .direction = DIR_NONE,
+		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 30,
+		.plan = sbc_plan_prefetch, .usage = { 0x34, 0x02, FF4, 0, FF2 } },
+	[ROW_SYNC_CACHE10] = {
+		ID(0x35), .name = "SYNCHRONIZE CACHE(10)", .cdb_length = 10,
+		.direction = DIR_NONE, .access = ACCESS_WRITE, .flags = OP_MEDIUM,
+		.timeout_s = 60, .plan = sbc_plan_sync_cache,
+		.usage = { 0x35, 0x06, FF4, 0, FF2 } },
+	[ROW_WRITE_SAME10] = {
+		ID(0x41), .name = "WRITE SAME(10)", .cdb_length = 10, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 120,
+		.plan = sbc_plan_write_same, .usage = { 0x41, 0x08, FF4, 0, FF2 } },
+	[ROW_UNMAP] = {
+		ID(0x42), .name = "UNMAP", .cdb_length = 10, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = WRITES | OP_THIN | OP_UNMAP, .timeout_s = 60,
+		.plan = sbc_plan_unmap, .params = sbc_params_unmap,
+		.usage = { 0x42, 0, 0, 0, 0, 0, 0, FF2 } },
+	[ROW_MODE_SELECT10] = {
+		ID(0x55), .name = "MODE SELECT(10)", .cdb_length = 10, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = OP_NONE, .timeout_s = 30,
+		.plan = mode_plan_select, .params = mode_params_select,
+		.usage = { 0x55, 0x10, 0, 0, 0, 0, 0, FF2 } },
+	[ROW_MODE_SENSE10] = {
+		ID(0x5a), .name = "MODE SENSE(10)", .cdb_length = 10, .direction = DIR_IN,
+		.access = ACCESS_READ, .flags = OP_NONE, .timeout_s = 10,
+		.plan = mode_plan_sense, .usage = { 0x5a, 0x18, FF2, 0, 0, 0, FF2 } },
+	[ROW_READ16] = {
+		ID(0x88), .name = "READ(16)", .cdb_length = 16, .direction = DIR_IN,
+		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 30,
+		.plan = sbc_plan_read, .usage = { 0x88, 0x1c, FF8, FF4 } },
+	[ROW_WRITE16] = {
+		ID(0x8a), .name = "WRITE(16)", .cdb_length = 16, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 30,
+		.plan = sbc_plan_write, .usage = { 0x8a, 0x18, FF8, FF4 } },
+	[ROW_WRITE_VERIFY16] = {
+		ID(0x8e), .name = "WRITE AND VERIFY(16)", .cdb_length = 16, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 60,
+		.plan = sbc_plan_write_verify, .usage = { 0x8e, 0x16, FF8, FF4 } },
+	[ROW_VERIFY16] = {
+		ID(0x8f), .name = "VERIFY(16)", .cdb_length = 16, .direction = DIR_OUT,
+		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 60,
+		.plan = sbc_plan_verify, .usage = { 0x8f, 0x16, FF8, FF4 } },
+	[ROW_PRE_FETCH16] = {
+		ID(0x90), .name = "PRE-FETCH(16)", .cdb_length = 16, .direction = DIR_NONE,
+		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 30,
+		.plan = sbc_plan_prefetch, .usage = { 0x90, 0x02, FF8, FF4 } },
+	[ROW_SYNC_CACHE16] = {
+		ID(0x91), .name = "SYNCHRONIZE CACHE(16)", .cdb_length = 16,
+		.direction = DIR_NONE, .access = ACCESS_WRITE, .flags = OP_MEDIUM,
+		.timeout_s = 60, .plan = sbc_plan_sync_cache, .usage = { 0x91, 0x06, FF8, FF4 } },
+	[ROW_WRITE_SAME16] = {
+		ID(0x93), .name = "WRITE SAME(16)", .cdb_length = 16, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 120,
+		.plan = sbc_plan_write_same, .usage = { 0x93, 0x09, FF8, FF4 } },
+	[ROW_READ_CAPACITY16] = {
+		ID_SA(0x9e, 0x10), .name = "READ CAPACITY(16)", .cdb_length = 16,
+		.direction = DIR_IN, .access = ACCESS_ALWAYS, .flags = OP_MEDIUM,
+		.timeout_s = 10, .plan = sbc_plan_read_capacity16,
+		.usage = { 0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, FF4 } },
+	[ROW_GET_LBA_STATUS] = {
+		ID_SA(0x9e, 0x12), .name = "GET LBA STATUS", .cdb_length = 16,
+		.direction = DIR_IN, .access = ACCESS_READ, .flags = OP_MEDIUM | OP_THIN,
+		.timeout_s = 30, .plan = sbc_plan_get_lba_status,
+		.usage = { 0x9e, 0x12, FF8, FF4 } },
+	[ROW_REPORT_LUNS] = {
+		ID(0xa0), .name = "REPORT LUNS", .cdb_length = 12, .direction = DIR_IN,
+		.access = ACCESS_ALWAYS, .flags = OP_NO_LUN | OP_NO_UA, .timeout_s = 10,
+		.plan = spc_plan_report_luns, .usage = { 0xa0, 0, 0xff, 0, 0, 0, FF4 } },
+	[ROW_REPORT_OPCODES] = {
+		ID_SA(0xa3, 0x0c), .name = "REPORT SUPPORTED OPERATION CODES", .cdb_length = 12,
+		.direction = DIR_IN, .access = ACCESS_ALWAYS, .flags = OP_NONE, .timeout_s = 10,
+		.plan = spc_plan_report_opcodes,
+		.usage = { 0xa3, 0x0c, 0x87, FF3, FF4 } },
+	[ROW_REPORT_TMFS] = {
+		ID_SA(0xa3, 0x0d), .name = "REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS",
+		.cdb_length = 12, .direction = DIR_IN, .access = ACCESS_ALWAYS,
+		.flags = OP_NONE, .timeout_s = 10, .plan = spc_plan_report_tmfs,
+		.usage = { 0xa3, 0x0d, 0x80, 0, 0, 0, FF4 } },
+	[ROW_READ12] = {
+		ID(0xa8), .name = "READ(12)", .cdb_length = 12, .direction = DIR_IN,
+		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 30,
+		.plan = sbc_plan_read, .usage = { 0xa8, 0x1c, FF4, FF4 } },
+	[ROW_WRITE12] = {
+		ID(0xaa), .name = "WRITE(12)", .cdb_length = 12, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 30,
+		.plan = sbc_plan_write, .usage = { 0xaa, 0x18, FF4, FF4 } },
+	[ROW_WRITE_VERIFY12] = {
+		ID(0xae), .name = "WRITE AND VERIFY(12)", .cdb_length = 12, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 60,
+		.plan = sbc_plan_write_verify, .usage = { 0xae, 0x16, FF4, FF4 } },
+	[ROW_VERIFY12] = {
+		ID(0xaf), .name = "VERIFY(12)", .cdb_length = 12, .direction = DIR_OUT,
+		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 60,
+		.plan = sbc_plan_verify, .usage = { 0xaf, 0x16, FF4, FF4 } },
+};
+
+/* First row of each opcode, plus one; zero: not supported. */
+#define AT(row) (row) + 1
+static const uint8_t first_row[256] = {
+	[0x00] = AT(ROW_TEST_UNIT_READY),
+	[0x03] = AT(ROW_REQUEST_SENSE),
+	[0x08] = AT(ROW_READ6),
+	[0x0a] = AT(ROW_WRITE6),
+	[0x12] = AT(ROW_INQUIRY),
+	[0x15] = AT(ROW_MODE_SELECT6),
+	[0x1a] = AT(ROW_MODE_SENSE6),
+	[0x1b] = AT(ROW_START_STOP_UNIT),
+	[0x1e] = AT(ROW_PREVENT_ALLOW),
+	[0x25] = AT(ROW_READ_CAPACITY10),
+	[0x28] = AT(ROW_READ10),
+	[0x2a] = AT(ROW_WRITE10),
+	[0x2e] = AT(ROW_WRITE_VERIFY10),
+	[0x2f] = AT(ROW_VERIFY10),
+	[0x34] = AT(ROW_PRE_FETCH10),
+	[0x35] = AT(ROW_SYNC_CACHE10),
+	[0x41] = AT(ROW_WRITE_SAME10),
+	[0x42] = AT(ROW_UNMAP),
+	[0x55] = AT(ROW_MODE_SELECT10),
+	[0x5a] = AT(ROW_MODE_SENSE10),
+	[0x88] = AT(ROW_READ16),
+	[0x8a] = AT(ROW_WRITE16),
+	[0x8e] = AT(ROW_WRITE_VERIFY16),
+	[0x8f] = AT(ROW_VERIFY16),
+	[0x90] = AT(ROW_PRE_FETCH16),
+	[0x91] = AT(ROW_SYNC_CACHE16),
+	[0x93] = AT(ROW_WRITE_SAME16),
+	[0x9e] = AT(ROW_READ_CAPACITY16),
+	[0xa0] = AT(ROW_REPORT_LUNS),
+	[0xa3] = AT(ROW_REPORT_OPCODES),
+	[0xa8] = AT(ROW_READ12),
+	[0xaa] = AT(ROW_WRITE12),
+	[0xae] = AT(ROW_WRITE_VERIFY12),
+	[0xaf] = AT(ROW_VERIFY12),
+};
+/* clang-format on */
+
+const struct scsi_op *scsi_op_table(unsigned *ret_n)
+{
+	*ret_n = ROWS;
+	return rows;
+}
+
+bool scsi_op_offered(const struct scsi_op *op, const struct lu_geometry *geo)
+{
+	const unsigned conditional = OP_THIN | OP_UNMAP | OP_REMOVABLE;
+
+	if (!(op->flags & conditional) || !geo)
+		return true;
+	if ((op->flags & OP_THIN) && !geo->thin)
+		return false;
+	if ((op->flags & OP_UNMAP) && !geo->unmap_granularity)
+		return false;
+	return !(op->flags & OP_REMOVABLE) || geo->removable;
+}
+
+const struct scsi_op *scsi_op_lookup(const struct scsi_request *rq, struct scsi_sense *ret)
+{
+	uint8_t opcode = rq->cdb[0];
+	unsigned at = first_row[opcode];
+	bool any = false;
+
+	if (!at) {
+		*ret = sense_invalid_opcode();
+		return NULL;
+	}
+	for (const struct scsi_op *op = &rows[at - 1]; op < rows + ROWS && op->opcode == opcode;
+	     op++) {
+		if (!scsi_op_offered(op, rq->geo))
+			continue;
+		if (!op->has_action || op->action == (rq->cdb[1] & 0x1f))
+			return op;
+		any = true;
+	}
+	/* SPC-4 4.2: an opcode with other service actions is there, so the field is at fault. */
+	*ret = any ? sense_invalid_field_bit(1, 4) : sense_invalid_opcode();
+	return NULL;
+}
+
+/* Points at the first bit that may not be set; false: it lies beyond this CDB. */
+static bool reserved_bit(const struct scsi_op *op, const uint8_t *cdb, struct scsi_sense *ret)
+{
+	for (uint16_t i = 1; i < op->cdb_length; i++) {
+		unsigned bad = cdb[i] & ~(unsigned)op->usage[i];
+
+		if (i == 1 && (op->flags & OP_LUN_BITS))
+			bad &= 0x1f;
+		if (!bad)
+			continue;
+		/* SPC-4 4.5.2.4.2: the leftmost bit of the field in error. */
+		*ret = sense_invalid_field_bit(i, (uint8_t)(31 - __builtin_clz(bad)));
+		return true;
+	}
+	return false;
+}
+
+bool scsi_op_check(const struct scsi_op *op, const struct scsi_request *rq, struct scsi_sense *ret)
+{
+	uint64_t cdb[2], usage[2];
+
+	if ((op->flags & OP_CHANGES) && rq->read_only) {
+		*ret = sense_write_protected();
+		return false;
+	}
+	if (rq->cdb_length < op->cdb_length) {
+		*ret = sense_make(SENSE_ILLEGAL_REQUEST, 0x2400);
+		return false;
+	}
+	/* Two words hold every CDB of the table (16 bytes are always there); only what has a bit
+	 * too many, be it behind the end of a shorter CDB, is looked at byte by byte. */
+	memcpy(cdb, rq->cdb, sizeof(cdb));
+	memcpy(usage, op->usage, sizeof(usage));
+	if (!((cdb[0] & ~usage[0]) | (cdb[1] & ~usage[1])))
+		return true;
+	return !reserved_bit(op, rq->cdb, ret);
+}
+
+const struct scsi_op *scsi_op_find(const struct scsi_request *rq, struct scsi_sense *ret)
+{
+	const struct scsi_op *op = scsi_op_lookup(rq, ret);
+
+	return op && scsi_op_check(op, rq, ret) ? op : NULL;
+}

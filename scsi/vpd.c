@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Vital product data. The LU's identity (pages 80h and 83h) must never differ between portals,
+ * transports and restarts: hosts recognise a disk by it.
+ *
+ * Threads: pure functions. Ownership: none.
+ */
+#include "scsi/vpd.h"
+
+#include "daemon/base/bytes.h"
+
+#include <string.h>
+
+static size_t build_supported(const struct scsi_request *rq, uint8_t *out);
+
+/* Unit serial number, SPC-4 7.8.15. */
+static size_t build_serial(const struct scsi_request *rq, uint8_t *out)
+{
+	size_t n = strnlen(rq->lu->id.serial, sizeof(rq->lu->id.serial));
+
+	memcpy(out, rq->lu->id.serial, n);
+	return n;
+}
+
+/* A SCSI name string designator: UTF-8, NUL terminated and padded to 4 bytes (SPC-4 7.8.5.10). */
+static size_t put_name(uint8_t *out, uint8_t association, const char *name, size_t length)
+{
+	size_t padded = (length + 4) & ~(size_t)3;
+
+	out[0] = 0x53; /* protocol identifier iSCSI, code set UTF-8 */
+	out[1] = (uint8_t)(0x80 | association | 0x08);
+	out[2] = 0;
+	out[3] = (uint8_t)padded;
+	memset(out + 4, 0, padded);
+	memcpy(out + 4, name, length);
+	return 4 + padded;
+}
+
+/* T10 vendor identification with a tail whose first eight characters differ between LUs, even if
+ * ids were handed out in sequence: some hosts compare no more than these. */
+static size_t put_t10(uint8_t *out, const struct lu_identity *id)
+{
+	static const char hex[] = "0123456789abcdef";
+	size_t n = 4, vendor = strnlen(id->vendor, 8);
+
+	memcpy(out, (const uint8_t[]){ 0x02, 0x01, 0x00, 8 + 32 }, 4);
+	memset(out + n, ' ', 8);
+	memcpy(out + n, id->vendor, vendor);
+	n += 8;
+	for (unsigned i = 0; i < 16; i++) {
+		uint8_t byte = id->naa[15 - i];
+
+		out[n++] = (uint8_t)hex[byte >> 4];
+		out[n++] = (uint8_t)hex[byte & 15];
+	}
+	return n;
+}
+
+/* Device identification, SPC-4 7.8.5. The LU's NAA designator comes first: it is what hosts
+ * take. */
+static size_t build_identification(const struct scsi_request *rq, uint8_t *out)
+{
+	const struct it_nexus *nexus = rq->nexus;
+	size_t n = 0, port, device;
+	const char *tag;
+
+	memcpy(out, (const uint8_t[]){ 0x01, 0x03, 0x00, 16 }, 4);
+	memcpy(out + 4, rq->lu->id.naa, 16);
+	n += 20;
+	n += put_t10(out + n, &rq->lu->id);
+
+	/* Relative target port identifier, association target port. */
+	memcpy(out + n, (const uint8_t[]){ 0x51, 0x94, 0x00, 4, 0, 0 }, 6);
+	put_be16(out + n + 6, nexus->relative_port);
+	n += 8;
+
+	/* The port's name is "iqn...,t,0x0001"; the device's is the part before ",t,". */
+	port = strnlen(nexus->target_port, 251);
+	n += put_name(out + n, 0x10, nexus->target_port, port);
+	tag = strstr(nexus->target_port, ",t,");
+	device = tag ? (size_t)(tag - nexus->target_port) : port;
+	return n + put_name(out + n, 0x20, nexus->target_port, device < port ? device : port);
+}
+
+/* Extended INQUIRY data, SPC-4 7.8.7. */
+static size_t build_extended(const struct scsi_request *rq, uint8_t *out)
+{
+	memset(out, 0, 60);
+	out[1] = 0x07;                               /* HEADSUP, ORDSUP, SIMPSUP */
+	out[2] = rq->geo->write_cache ? 0x01 : 0x00; /* V_SUP */
+	out[3] = 0x01;                               /* LUICLR */
+	return 60;
+}
+
+/* Block limits, SBC-3 6.6.4; out is byte 4 of the page. WSNZ=0. */
+static size_t build_limits(const struct scsi_request *rq, uint8_t *out)
+{
+	const struct lu_geometry *geo = rq->geo;
+	uint32_t granularity = 1u << geo->physical_exponent;
+	uint32_t optimal = (1u << 20) / geo->block_size;
+
+	/* Pages of the store's cache are 4 KiB, whatever the LU's blocks. */
+	if (granularity * geo->block_size < 4096)
+		granularity = 4096 / geo->block_size;
+	memset(out, 0, 60);
+	put_be16(out + 2, (uint16_t)granularity);
+	put_be32(out + 4, geo->max_blocks);
+	put_be32(out + 8, optimal < geo->max_blocks ? optimal : geo->max_blocks);
+	if (geo->thin && geo->unmap_granularity) {
+		put_be32(out + 16, geo->max_unmap_blocks < UINT32_MAX
+				       ? (uint32_t)geo->max_unmap_blocks
+				       : UINT32_MAX);
+		put_be32(out + 20, geo->max_unmap_descriptors);
+		put_be32(out + 24, geo->unmap_granularity);
+		put_be32(out + 28, 0x80000000u | geo->unmap_alignment); /* UGAVALID */
+	}
+	put_be64(out + 32, geo->max_write_same);
+	return 60;
+}
+
+/* Block device characteristics, SBC-3 6.6.2. */
+static size_t build_characteristics(const struct scsi_request *rq, uint8_t *out)
+{
+	memset(out, 0, 60);
+	put_be16(out, rq->geo->rotational ? 7200 : 0x0001);
+	out[4] = 0x03; /* FUAB; VBULS: VERIFY compares unmapped blocks with what a read gives */
+	return 60;
+}
+
+/* Logical block provisioning, SBC-3 6.6.5. No thresholds, no anchors. */
+static size_t build_provisioning(const struct scsi_request *rq, uint8_t *out)
+{
+	const struct lu_geometry *geo = rq->geo;
+
+	memset(out, 0, 4);
+	out[1] = (uint8_t)((geo->unmap_granularity ? 0xe0 : 0) |  /* LBPU, LBPWS, LBPWS10 */
+			   (geo->zeroes_after_unmap ? 0x04 : 0)); /* LBPRZ 001b */
+	out[2] = 0x02;                                            /* thin */
+	return 4;
+}
+
+static bool is_thin(const struct scsi_request *rq)
+{
+	return rq->geo->thin;
+}
+
+static const struct vpd_row {
+	uint8_t code;
+	bool without_lu;                                /* answered where no LU is mapped */
+	bool (*offered)(const struct scsi_request *rq); /* NULL: always */
+	/* Writes what follows the header of 4 bytes; returns its length. */
+	size_t (*build)(const struct scsi_request *rq, uint8_t *out);
+} vpd_rows[] = {
+	/* clang-format off */
+	{ 0x00, true,  NULL,    build_supported },
+	{ 0x80, false, NULL,    build_serial },
+	{ 0x83, false, NULL,    build_identification },
+	{ 0x86, false, NULL,    build_extended },
+	{ 0xb0, false, NULL,    build_limits },
+	{ 0xb1, false, NULL,    build_characteristics },
+	{ 0xb2, false, is_thin, build_provisioning },
+	/* clang-format on */
+};
+
+#define VPD_ROWS (sizeof(vpd_rows) / sizeof(vpd_rows[0]))
+
+static bool offered(const struct vpd_row *row, const struct scsi_request *rq)
+{
+	if (!rq->lu)
+		return row->without_lu;
+	return !row->offered || row->offered(rq);
+}
+
+/* Supported VPD pages, SPC-4 7.8.14: ascending, each of them works. */
+static size_t build_supported(const struct scsi_request *rq, uint8_t *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < VPD_ROWS; i++)
+		if (offered(&vpd_rows[i], rq))
+			out[n++] = vpd_rows[i].code;
+	return n;
+}
+
+size_t vpd_page(const struct scsi_request *rq, uint8_t page, uint8_t *out)
+{
+	for (size_t i = 0; i < VPD_ROWS; i++) {
+		size_t n;
+
+		if (vpd_rows[i].code != page || !offered(&vpd_rows[i], rq))
+			continue;
+		n = vpd_rows[i].build(rq, out + 4);
+		out[0] = rq->lu ? 0x00 : VPD_NO_LU;
+		out[1] = page;
+		put_be16(out + 2, (uint16_t)n);
+		return 4 + n;
+	}
+	return 0;
+}
