@@ -9,12 +9,12 @@ static const struct {
 #undef STATS_ROW
 };
 
-const char *stats_name(enum stat which)
+const char *stats_name(enum stat_id which)
 {
 	return rows[which].name;
 }
 
-const char *stats_help(enum stat which)
+const char *stats_help(enum stat_id which)
 {
 	return rows[which].help;
 }

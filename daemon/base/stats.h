@@ -37,7 +37,7 @@
 	X(BUFFER_WAITS,        "buffer_waits",        "tasks that had to wait for data buffers")
 /* clang-format on */
 
-enum stat {
+enum stat_id {
 #define STATS_ENUM(id, name, help) STAT_##id,
 	STATS_LIST(STATS_ENUM)
 #undef STATS_ENUM
@@ -49,20 +49,20 @@ struct stats {
 };
 
 /* One writer, so a load and a store do; no locked instruction. */
-static inline void stats_add(struct stats *s, enum stat which, uint64_t n)
+static inline void stats_add(struct stats *s, enum stat_id which, uint64_t n)
 {
 	uint64_t v = atomic_load_explicit(&s->n[which], memory_order_relaxed);
 
 	atomic_store_explicit(&s->n[which], v + n, memory_order_relaxed);
 }
 
-static inline uint64_t stats_get(const struct stats *s, enum stat which)
+static inline uint64_t stats_get(const struct stats *s, enum stat_id which)
 {
 	return atomic_load_explicit(&s->n[which], memory_order_relaxed);
 }
 
 /* "reads", and what it counts. */
-const char *stats_name(enum stat which);
-const char *stats_help(enum stat which);
+const char *stats_name(enum stat_id which);
+const char *stats_help(enum stat_id which);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* covers: fault-L05 (large and small buffers together, until nothing is left, and back) */
 #include "daemon/base/arena.c"
 
 #include "tests/unit/unit.h"

@@ -110,7 +110,6 @@ START_TEST(copies_whole_or_nothing)
 }
 END_TEST
 
-/* covers: fault-B16 (names of a peer are shown, never interpreted) */
 START_TEST(escapes)
 {
 	char buf[32];
