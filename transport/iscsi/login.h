@@ -20,7 +20,7 @@ int login_rx_data(struct iscsi_conn *c, struct iscsi_rx *rx);
 /* Frees; NULL allowed. Also cancels a claim. */
 void login_free(struct iscsi_login *l);
 
-/* Text Request in full-feature phase. */
+/* Text Request in full-feature phase, admitted by CmdSN already. */
 int text_rx_header(struct iscsi_conn *c, struct iscsi_rx *rx);
 int text_rx_data(struct iscsi_conn *c, struct iscsi_rx *rx);
 void text_free(struct iscsi_conn *c);

@@ -6,7 +6,8 @@
  *
  * Threads: immutable after policy_publish; counted by atomics.
  * Ownership: the builder (daemon/apply.c) fills a zeroed policy from policy_alloc and hands its
- * reference over; strings and arrays belong to the policy and are freed by policy_unref.
+ * reference over; strings, arrays and one reference on each LUN map belong to the policy and are
+ * freed by policy_unref. policy_alloc fills in the defaults of what is not an array.
  */
 #ifndef HAWSER_ISCSI_POLICY_H
 #define HAWSER_ISCSI_POLICY_H
@@ -44,6 +45,7 @@ struct iscsi_target {
 	char name[ISCSI_NAME_MAX + 1];
 	char alias[256];
 	bool online;            /* false: 0301 */
+	char redirect[80];      /* "192.0.2.7:3260": login is sent there (0101); empty: not moved */
 	struct key_limits keys; /* what may be negotiated */
 	unsigned max_sessions;  /* 0: no limit but the global one */
 	unsigned n_rules;       /* none: nobody is admitted */

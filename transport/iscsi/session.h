@@ -17,7 +17,9 @@
 
 #define SESSION_ITT_BUCKETS   256
 #define SESSION_IMMEDIATE_MAX 16 /* immediate commands in progress beside the window */
+#define SESSION_TMF_MAX       32 /* task management functions in progress */
 
+struct claim_ticket;
 struct iscsi_rule;
 struct iscsi_target;
 
@@ -42,39 +44,62 @@ struct iscsi_session {
 	uint16_t tsih, tpgt;                  /* [H] */
 	bool discovery;                       /* [H] */
 	bool ending;                          /* [R] */
+	bool in_directory;                    /* [R] under the directory's lock */
+	bool nexus_live;                      /* [R] the nexus has been initialised */
+	bool no_retention;                    /* [R] ends with its last connection */
+	bool reinstates;                      /* [D] took the place of another: nexus loss */
 	uint64_t id;                          /* [H] for the administrator */
 	uint64_t created_ms;                  /* [H] */
 	struct list conns;                    /* [R] iscsi_conn.session_node */
 	unsigned n_conns;                     /* [R] */
 	uint32_t exp_cmdsn, max_cmdsn;        /* [H] */
 	unsigned n_tasks, n_immediate;        /* [R] */
-	struct list parked;                   /* [D] iscsi_task.node: ahead of ExpCmdSN, in order */
+	uint32_t told_max_cmdsn;              /* [D] the MaxCmdSN last sent */
+	struct list parked;                   /* [D] iscsi_parked.node: ahead of ExpCmdSN, in order */
+	unsigned n_parked;                    /* [D] */
+	size_t parked_bytes;                  /* [D] data kept for them */
+	struct list tmfs;                     /* [D] iscsi_tmf.node: in progress */
+	unsigned n_tmfs;                      /* [D] those included whose connection has gone */
+	struct list claims;                   /* [D] claim_ticket.node, under the directory's lock */
+	struct reactor_timer timer;           /* [R] Time2Retain, when no connection is left */
+	struct reactor_job reap;              /* [R] */
 	struct list tasks[SESSION_ITT_BUCKETS];          /* [R] iscsi_task.itt_node, by ITT */
 	struct it_nexus nexus;                           /* [H] unit attentions */
 	uint64_t reads, writes, read_bytes, write_bytes; /* [D] */
 };
 
-/* A command or task management request, from its header to the end of its response. */
+/* What ends a task on the wire once all unsolicited data has been taken. */
+enum task_answer { ANSWER_NONE, ANSWER_STATUS, ANSWER_DATA };
+
+/* A SCSI command, from its header to the end of its response. */
 struct iscsi_task {
 	struct scsi_task scsi;
-	struct iscsi_conn *conn; /* NULL once detached */
+	struct iscsi_reactor *ir; /* whose pool it came from */
+	struct iscsi_conn *conn;  /* NULL once detached */
 	struct iscsi_session *session;
 	struct list itt_node; /* session->tasks bucket */
-	struct list node;     /* session->parked, or the transport's queue */
 	uint32_t itt, cmdsn;
 	uint8_t lun[8];
 	uint8_t cdb[16];
 	uint8_t *long_cdb; /* extended CDB on the heap, NULL if 16 bytes do */
 	bool immediate;
-	bool write;
+	bool submitted;           /* the SCSI layer knows it */
+	bool holds_slot;          /* of the command window */
+	bool collecting;          /* data_out was called, scsi_data_received not yet */
+	bool soliciting, sending; /* get_data or put_data in progress */
+	bool releasing;           /* release returned false, iscsi_task_released follows */
+	bool unsolicited_final;   /* no more comes unasked */
+	bool dropping;            /* what still arrives unasked is dropped */
+	bool failed;              /* by its data: ends with failure, whatever else */
+	uint8_t answer;           /* enum task_answer: waits for the rest of the unsolicited data */
 	uint32_t unsolicited_end; /* bytes [0, this) come unasked: immediate and unsolicited */
 	uint32_t unsolicited_got; /* of them received or dropped */
 	uint32_t next_datasn;     /* of unsolicited Data-Out */
-	bool unsolicited_final;   /* F was seen: no more comes unasked */
-	bool response_waits;      /* done came before the unsolicited data was drained */
-	bool dropping;            /* what still arrives is dropped */
-	struct arena_buf early;   /* immediate data of a command that waits for its turn */
-	void *dm_private;         /* dm->task_size bytes behind this object */
+	uint32_t data_in_pdus;    /* sent; counted by the transport, for ExpDataSN */
+	uint8_t refusal;          /* enum scsi_status of a task that was not submitted */
+	struct scsi_sense failure;
+	struct iscsi_pdu *response; /* queued with the transport */
+	void *dm_private;           /* dm->task_size bytes behind this object */
 };
 
 static inline struct iscsi_task *iscsi_task_of(struct scsi_task *t)
@@ -117,8 +142,8 @@ static inline uint8_t iscsi_residual(const struct iscsi_task *t, uint32_t *ret_c
 struct iscsi_session *session_create(struct iscsi_conn *leading, const struct iscsi_target *target);
 
 /*
- * A login that names a session by TSIH. 0; -ENOENT: there is none (020a); -EXDEV: it lives on
- * another reactor.
+ * A login that names a session by TSIH; key->tpgt is not compared (the caller tells 0208 from
+ * 020a). 0; -ENOENT: there is none; -EXDEV: it lives on another reactor.
  */
 int session_find(struct iscsi_reactor *ir, const struct iscsi_session_key *key, uint16_t tsih,
 		 struct iscsi_session **ret);
@@ -127,7 +152,8 @@ int session_find(struct iscsi_reactor *ir, const struct iscsi_session_key *key, 
 int session_join(struct iscsi_session *s, struct iscsi_conn *c, unsigned max_connections);
 
 /*
- * Enters a session into the directory (a discovery session without target by portal, see there). If
+ * Enters a session into the directory by its key; a discovery session without target
+ * name by its initiator port and portal (RFC 7143 7.4.2.1). If
  * one with the same key exists it is told to end (session reinstatement, RFC 7143 6.3.5) and
  * `ready` runs on this reactor when the old one has let go of its nexus; otherwise `ready` runs
  * before this returns. -ENOSPC: too many sessions.
@@ -137,8 +163,7 @@ struct session_claim {
 	int result; /* set before ready: 0: tsih is set, and the nexus of a normal session; -ENOMEM
 		     */
 	void (*ready)(struct session_claim *claim);
-	struct list node;
-	struct reactor_msg msg;
+	struct claim_ticket *ticket; /* directory.c */
 };
 int session_claim(struct session_claim *claim);
 void session_claim_cancel(struct session_claim *claim); /* its login has died */
