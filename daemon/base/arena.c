@@ -267,6 +267,7 @@ static void give_all(struct arena *a, struct arena_buf *buf)
 }
 
 /* Adds a piece of memory to the buffer's vector. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): the vector is for writing. */
 static int append(struct arena *a, struct arena_buf *buf, uint8_t *p, size_t length)
 {
 	struct iovec *last = buf->n ? &buf->iov[buf->n - 1] : NULL;

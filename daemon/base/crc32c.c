@@ -56,17 +56,15 @@ static uint32_t update_table(uint32_t crc, const uint8_t *p, size_t length)
 
 #define TARGET_CRC __attribute__((target("sse4.2,pclmul")))
 
-enum {
-	SHORT = 128,   /* up to here one stream */
-	STREAM = 1360, /* bytes of each of three streams; three fit 4096 best */
-	STREAM_SMALL = 128
-};
+#define SHORT        ((size_t)128)  /* up to here one stream */
+#define STREAM       ((size_t)1360) /* bytes of each of three streams; three fit 4096 best */
+#define STREAM_SMALL ((size_t)128)
 
 /* x^(8n - 33) for the n bytes that a stream's sum is moved by; see shift_sum. */
 static uint64_t by_stream, by_2_streams, by_small, by_2_small;
 
 /* x^n modulo the polynomial. */
-static uint32_t power_of_x(unsigned n)
+static uint32_t power_of_x(size_t n)
 {
 	uint32_t c = 0x80000000u;
 
@@ -78,9 +76,9 @@ static uint32_t power_of_x(unsigned n)
 static void streams_init(void)
 {
 	by_stream = power_of_x(8 * STREAM - 33);
-	by_2_streams = power_of_x(8 * 2 * STREAM - 33);
+	by_2_streams = power_of_x(16 * STREAM - 33);
 	by_small = power_of_x(8 * STREAM_SMALL - 33);
-	by_2_small = power_of_x(8 * 2 * STREAM_SMALL - 33);
+	by_2_small = power_of_x(16 * STREAM_SMALL - 33);
 }
 
 TARGET_CRC static inline uint64_t load_64(const uint8_t *p)
@@ -149,7 +147,7 @@ TARGET_CRC static uint32_t update_streams(uint32_t crc, const uint8_t *p, size_t
 
 #define TARGET_FOLD __attribute__((target("sse4.2,pclmul,avx512f,avx512vl,vpclmulqdq")))
 
-enum { FOLD_MIN = 256, FOLD_STEP = 256 }; /* bytes; below MIN the instruction is faster */
+#define FOLD_STEP ((size_t)256) /* bytes; below that the instruction is faster */
 
 /* Multipliers that move 128 bits on by so many bits: for the low half, then for the high. */
 static uint64_t by_2048[2], by_512[2], by_384[2], by_256[2], by_128[2];
@@ -159,7 +157,7 @@ static uint64_t by_2048[2], by_512[2], by_384[2], by_256[2], by_128[2];
  * As in shift_sum the product comes out one bit low, a factor x; a multiplier of 32 bits in the
  * low half of 64 stands for itself times x^32. What is left to multiply by is x^(n - 33).
  */
-static void fold_multipliers(uint64_t by[static 2], unsigned bits)
+static void fold_multipliers(uint64_t by[static 2], size_t bits)
 {
 	by[0] = power_of_x(bits + 64 - 33);
 	by[1] = power_of_x(bits - 33);
@@ -210,15 +208,15 @@ TARGET_FOLD static uint32_t update_fold(uint32_t crc, const uint8_t *p, size_t l
 {
 	__m512i v[4], far, near;
 
-	if (length < FOLD_MIN)
+	if (length < FOLD_STEP)
 		return update_streams(crc, p, length);
-	for (int i = 0; i < 4; i++)
+	for (size_t i = 0; i < 4; i++)
 		v[i] = _mm512_loadu_si512(p + 64 * i);
 	v[0] = _mm512_xor_si512(v[0], _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)crc)));
 	far = spread(by_2048);
 	for (p += FOLD_STEP, length -= FOLD_STEP; length >= FOLD_STEP;
 	     p += FOLD_STEP, length -= FOLD_STEP)
-		for (int i = 0; i < 4; i++)
+		for (size_t i = 0; i < 4; i++)
 			v[i] = fold_512(v[i], far, _mm512_loadu_si512(p + 64 * i));
 	near = spread(by_512);
 	for (int i = 1; i < 4; i++)

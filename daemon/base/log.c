@@ -175,59 +175,50 @@ static void make_plain(char *text)
 			*text = '?';
 }
 
-static bool write_line(enum log_subsystem s, enum log_level level, const char *format, va_list args)
-    __attribute__((format(printf, 3, 0)));
-
-static bool write_line(enum log_subsystem s, enum log_level level, const char *format, va_list args)
+/* text has LINE_SIZE bytes; what does not fit behind the prefix is cut. */
+static bool write_line(enum log_subsystem s, enum log_level level, char *text)
 {
 	char line[LINE_SIZE];
-	size_t at = put_prefix(line, sizeof(line), s, level), room = sizeof(line) - at - 1;
-	int n = vsnprintf(line + at, room, format, args);
+	size_t at = put_prefix(line, sizeof(line), s, level);
+	size_t room = sizeof(line) - at - 1, n = strlen(text);
 
-	if (n < 0)
-		return false;
-	make_plain(line + at);
-	if ((size_t)n >= room) {
-		at += room - 1;
-		memcpy(line + at - 3, "...", 3);
-	} else {
-		at += (size_t)n;
+	make_plain(text);
+	if (n > room) {
+		memcpy(text + room - 3, "...", 3);
+		n = room;
 	}
+	memcpy(line + at, text, n);
+	at += n;
 	if (log_target != LOG_TO_SYSLOG)
 		line[at++] = '\n';
 	return emit(line, at);
 }
 
-static bool write_formatted(enum log_subsystem s, enum log_level level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static bool write_formatted(enum log_subsystem s, enum log_level level, const char *format, ...)
+/* Tells how many lines were lost; false if that is lost as well. */
+static bool write_lost(unsigned lost)
 {
-	va_list args;
-	bool done;
+	char text[LINE_SIZE];
 
-	va_start(args, format);
-	done = write_line(s, level, format, args);
-	va_end(args);
-	return done;
+	snprintf(text, sizeof(text), "%u log lines lost because nobody read them in time", lost);
+	return write_line(LOG_BASE, LOG_LEVEL_WARN, text);
 }
 
 void log_write(enum log_subsystem s, enum log_level level, const char *format, ...)
 {
 	int saved = errno; /* logging is no reason to lose what the caller still looks at */
 	unsigned lost = atomic_exchange_explicit(&log_lost, 0, memory_order_relaxed);
+	char text[LINE_SIZE];
 	va_list args;
 
-	if (lost && !write_formatted(LOG_BASE, LOG_LEVEL_WARN,
-				     "%u log lines lost because nobody read them in time", lost)) {
-		atomic_fetch_add_explicit(&log_lost, lost + 1, memory_order_relaxed);
-		errno = saved;
-		return;
-	}
 	va_start(args, format);
-	if (!write_line(s, level, format, args))
-		atomic_fetch_add_explicit(&log_lost, 1, memory_order_relaxed);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	if (lost && !write_lost(lost))
+		lost++;
+	else
+		lost = write_line(s, level, text) ? 0 : 1;
+	if (lost)
+		atomic_fetch_add_explicit(&log_lost, lost, memory_order_relaxed);
 	errno = saved;
 }
 

@@ -51,14 +51,14 @@ struct pool {
 };
 
 #ifdef NDEBUG
-static void tag_take(struct pool *p, uint8_t *object, bool was_used)
+static void tag_take(struct pool *p, const uint8_t *object, bool was_used)
 {
 	(void)p;
 	(void)object;
 	(void)was_used;
 }
 
-static void tag_give(struct pool *p, uint8_t *object)
+static void tag_give(struct pool *p, const uint8_t *object)
 {
 	(void)p;
 	(void)object;

@@ -171,10 +171,10 @@ START_TEST(vector_is_bounded)
 		ck_assert_int_eq(arena_get(a, 4096, &pages[i]), 0);
 	for (int i = 0; i < 1024; i += 2)
 		arena_put(a, &pages[i]);
-	ck_assert_int_eq(arena_get(a, (ARENA_IOV_MAX + 1) * 4096, &buf), -EAGAIN);
+	ck_assert_int_eq(arena_get(a, 4 * KIB * (ARENA_IOV_MAX + 1), &buf), -EAGAIN);
 	ck_assert_uint_eq(arena_free_bytes(a), 2 * MIB);
 	ck_assert_uint_eq(pool_in_use(a->vectors), 0);
-	ck_assert_int_eq(arena_get(a, ARENA_IOV_MAX * 4096, &buf), 0);
+	ck_assert_int_eq(arena_get(a, 4 * KIB * ARENA_IOV_MAX, &buf), 0);
 	ck_assert_uint_eq(buf.n, ARENA_IOV_MAX);
 	arena_put(a, &buf);
 	for (int i = 1; i < 1024; i += 2)

@@ -4,7 +4,8 @@
 
 #include "tests/unit/unit.h"
 
-enum { THREADS = 4, MESSAGES = 3000 };
+#define THREADS  4u
+#define MESSAGES 3000ull
 
 struct worker {
 	struct reactor *reactor;
@@ -34,9 +35,10 @@ static void worker_end(struct worker *w)
 
 static struct reactor *make(void)
 {
-	struct reactor *r;
+	struct reactor *r = NULL;
 
-	ck_assert_int_eq(reactor_create(99, "main", &r), 0);
+	if (reactor_create(99, "main", &r) < 0)
+		abort();
 	return r;
 }
 
@@ -72,7 +74,7 @@ static void note_send(struct reactor *to, unsigned sender, unsigned number)
 
 static void *sender_main(void *arg)
 {
-	unsigned sender = (unsigned)(uintptr_t)arg;
+	unsigned sender = *(const unsigned *)arg;
 
 	for (unsigned i = 0; i < MESSAGES; i++)
 		note_send(receiver, sender, i);
@@ -84,11 +86,13 @@ START_TEST(none_is_lost_none_is_slept_over)
 {
 	pthread_t threads[THREADS];
 	struct reactor_stats stats;
-	unsigned total = 0;
+	unsigned numbers[THREADS], total = 0;
 
 	receiver = make();
-	for (uintptr_t i = 0; i < THREADS; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, sender_main, (void *)i), 0);
+	for (unsigned i = 0; i < THREADS; i++) {
+		numbers[i] = i;
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, sender_main, &numbers[i]), 0);
+	}
 	while (total < THREADS * MESSAGES) {
 		reactor_turn(receiver, -1);
 		total = 0;
@@ -228,10 +232,11 @@ END_TEST
 START_TEST(broadcast_includes_the_sender)
 {
 	struct worker w;
-	struct reactor *self, *set[2];
+	struct reactor *self = NULL, *set[2];
 	struct call call = { .b = { .each = call_each, .done = call_done } };
 
-	ck_assert_int_eq(reactor_create(0, "main", &self), 0);
+	if (reactor_create(0, "main", &self) < 0)
+		abort();
 	worker_start(&w, 1);
 	set[0] = self;
 	set[1] = w.reactor;
