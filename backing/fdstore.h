@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What `file` and `block` have in common: a descriptor, the ways in which space is given back and
+ * zeroed, the engine that carries reads and writes, and the offload queue for what blocks.
+ *
+ * Threads: a store's fields are fixed after open except the atomic ones. A queue and the state in
+ * io->engine belong to the queue's reactor; while an offload job runs, io belongs to its thread.
+ */
+#ifndef HAWSER_BACKING_FDSTORE_H
+#define HAWSER_BACKING_FDSTORE_H
+
+#include "backing/backing.h"
+#include "backing/offload.h"
+
+#include <stdatomic.h>
+#if HAWSER_WITH_AIO
+#include <libaio.h>
+#endif
+
+struct fd_queue;
+struct engine_host;
+
+/* How a range is trimmed or zeroed; each purpose has a chain of ways, best first, and steps down
+ * for good when the file system or device says that it has no such operation. */
+enum fd_way {
+	FD_WAY_NONE, /* end of a chain */
+	FD_WAY_PUNCH,
+	FD_WAY_ZERO_RANGE,
+	FD_WAY_DISCARD, /* BLKDISCARD: no promise about the content */
+	FD_WAY_WRITE,   /* write zeros */
+};
+
+enum fd_purpose { FD_TRIM, FD_ZERO_KEEP, FD_ZERO_TRIM, FD_PURPOSES };
+
+struct fd_chain {
+	const enum fd_way *ways;
+	atomic_uint at;
+};
+
+/* An I/O engine. */
+struct fd_engine {
+	const char *name;
+	bool (*usable)(const char **ret_why); /* why: static text */
+	void (*submit)(struct fd_queue *q, struct backing_io *io);
+	void (*queue_open)(struct fd_queue *q);
+	void (*queue_close)(struct fd_queue *q);
+};
+
+struct fd_store {
+	struct backing b;
+	int fd;
+	bool device;
+	bool direct;          /* O_DIRECT */
+	bool memory;          /* tmpfs: I/O is copying and never blocks */
+	bool preallocated;    /* or a device: writes do not allocate */
+	atomic_bool nowait;   /* RWF_NOWAIT is understood for reading */
+	uint32_t block_size;  /* of the LU, bytes */
+	uint32_t memory_unit; /* alignment of buffers for direct I/O, bytes */
+	const struct fd_engine *engine;
+	struct fd_chain chains[FD_PURPOSES];
+	struct offload_queue *offload;
+	char *path; /* for messages */
+};
+
+struct fd_queue {
+	struct backing_queue q;
+	struct fd_store *store;
+	const struct fd_engine *engine; /* the store's, or the other where a reactor lacks it */
+	struct engine_host *host;
+	struct list waiting; /* uring: over the queue's share of the ring */
+	unsigned in_kernel;
+	int file_index; /* uring: registered file, -1 if none */
+};
+
+/* The state of an io while it is here; lies over io->engine. */
+struct fd_state {
+	union {
+		struct offload_job job;
+#if HAWSER_WITH_AIO
+		struct iocb iocb;
+#endif
+	};
+	uint64_t moved;   /* bytes that are done */
+	uint16_t pending; /* uring: pieces in the kernel */
+	uint8_t stage;    /* uring: enum uring_stage */
+	uint8_t way;      /* enum fd_way of the piece in flight */
+	int32_t error;    /* first one */
+} __attribute__((may_alias));
+
+_Static_assert(sizeof(struct fd_state) <= sizeof(((struct backing_io *)0)->engine), "scratch");
+
+static inline struct fd_state *fd_state(struct backing_io *io)
+{
+	return (struct fd_state *)(void *)io->engine;
+}
+
+static inline struct backing_io *fd_state_io(struct fd_state *s)
+{
+	return (struct backing_io *)(void *)((char *)s - offsetof(struct backing_io, engine));
+}
+
+static inline struct fd_queue *fd_queue_of(struct backing_io *io)
+{
+	return container_of(io->queue, struct fd_queue, q);
+}
+
+/* Pieces of TRIM and ZERO: so small that whoever needs the file's lock in between is not held up
+ * (measured: ext4 frees 256 MiB in a few ms), so large that 16 TiB do not take minutes. */
+#define FD_SPACE_PIECE ((uint64_t)256 << 20)
+#define FD_WRITE_PIECE ((uint64_t)4 << 20) /* where zeros have to be written */
+
+/* fdstore.c */
+int fd_store_setup(struct fd_store *s, const struct backing_params *p, char **ret_why);
+void fd_store_free(struct fd_store *s); /* closes; NULL and half-built allowed */
+int fd_queue_open(struct backing *b, struct reactor *r, struct backing_queue **ret);
+void fd_queue_close(struct backing_queue *q);
+void fd_submit(struct backing_queue *q, struct backing_io *io);
+void fd_store_close(struct backing *b);
+void fd_finish(struct backing_io *io, int result); /* runs done */
+void fd_offload(struct fd_queue *q, struct backing_io *io);
+int fd_open_path(const struct backing_params *p, int flags, unsigned mode); /* fd or -errno */
+
+/* fdspace.c */
+void fd_space_setup(struct fd_store *s, bool can_punch, bool can_discard);
+enum fd_way fd_way_now(struct fd_store *s, const struct backing_io *io);
+/* `way` is not there: step down. False if that was the last one. */
+bool fd_way_next(struct fd_store *s, const struct backing_io *io, enum fd_way way);
+bool fd_way_missing(int error); /* errno values that say "no such operation" */
+int fd_way_mode(enum fd_way way);
+uint64_t fd_piece(const struct backing_io *io, uint64_t moved, enum fd_way way); /* bytes */
+/* One piece, blocking. Adds to fd_state(io)->moved. */
+int fd_space_step(struct fd_store *s, struct backing_io *io);
+int fd_extents(struct fd_store *s, struct backing_io *io);
+
+/* fdrw.c: blocking reads and writes, also used inline where they do not block */
+/* Goes on from fd_state(io)->moved with RWF_* flags until done, error or, with RWF_NOWAIT,
+ * -EAGAIN. */
+int fd_rw(struct fd_store *s, struct backing_io *io, int flags);
+/* As fd_rw, for buffers that direct I/O does not take: through a bounce buffer. */
+int fd_rw_bounce(struct fd_store *s, struct backing_io *io);
+bool fd_misaligned(const struct fd_store *s, const struct backing_io *io);
+/* The rest of io->iov from `moved` on: up to max entries. Returns how many. */
+unsigned fd_iov_rest(const struct backing_io *io, uint64_t moved, struct iovec *to, unsigned max);
+
+/* fdlock.c */
+/* Takes QEMU's locks for a reader or a writer. 0, -EBUSY, or 0 where locks do not exist. */
+int fd_lock(int fd, bool read_only);
+
+/* sysfs.c */
+/* A number from /sys/dev/block/MAJ:MIN/NAME or, for a partition, its disk. 0 or -errno. */
+int sysfs_block_u64(unsigned long long dev, const char *name, uint64_t *ret);
+
+#endif

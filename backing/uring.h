@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What uring.c (the I/O) and uringset.c (probing, start and stop) share.
+ *
+ * Threads: a ring belongs to its reactor.
+ */
+#ifndef HAWSER_BACKING_URING_H
+#define HAWSER_BACKING_URING_H
+
+#include "backing/engine.h"
+
+#include <liburing.h>
+
+enum {
+	URING_SQ = 256,
+	URING_CQ = 4096,     /* and the most that is in the kernel */
+	URING_SHARE = 512,   /* of one queue: a store that hangs holds no more */
+	URING_WORKERS = 512, /* kernel threads for what blocks; made on demand */
+	URING_FILES = 256,   /* registered files */
+	URING_RUNS = 8,      /* more fixed pieces than this cost more than one vector */
+	URING_ROUNDS = 4,    /* of enter and reap in one run of the job */
+	RETRY_MS = 2,
+};
+#define URING_CHUNK ((size_t)1 << 30) /* the most that one registered buffer may have */
+
+enum uring_stage { STAGE_RUNS, STAGE_REST, STAGE_SPACE, STAGE_SYNC };
+
+struct uring {
+	struct engine_host *host;
+	struct io_uring ring;
+	struct reactor_fd event; /* eventfd, edge-triggered: never needs to be read */
+	struct reactor_job job;
+	struct reactor_timer retry; /* the kernel had no memory for requests */
+	struct list backlog;        /* no SQE was free */
+	unsigned in_kernel;         /* SQEs, prepared or submitted */
+	char *fixed;                /* registered memory, NULL if none */
+	size_t fixed_bytes;
+	bool files; /* a table of registered files is there */
+	uint8_t file_used[URING_FILES];
+};
+
+/* uring.c */
+void uring_submit(struct fd_queue *q, struct backing_io *io);
+void uring_run(struct reactor_job *job); /* enters and reaps; stage SUBMIT */
+void uring_later(struct uring *u);       /* runs it at the end of this turn */
+
+#endif
