@@ -42,9 +42,10 @@ void scsi_action_done(struct scsi_task *t, const struct scsi_sense *sense);
 bool scsi_refuse(struct scsi_task *t, enum scsi_status status);
 
 /*
- * Stops a task without status; no port call will be made for it any more except release and
- * detached_done. Returns true when the task is over (the port frees it), false when it has been
- * detached or waits for release: then detached_done follows and frees it.
+ * Stops a submitted task without status; no port call will be made for it any more except release
+ * and detached_done. Returns true when the task is over (the port frees it), false when it has been
+ * detached or waits for release: then detached_done follows and frees it. In neither case is
+ * scsi_finish called.
  */
 bool scsi_abort(struct scsi_task *t);
 

@@ -66,13 +66,14 @@ struct scsi_lu {
 	unsigned queue_users[LU_REACTORS_MAX];        /* its reactor only */
 	pthread_mutex_t lock;
 	/* under lock */
-	struct list itls;   /* itl.lu_node of every nexus */
-	struct list ranges; /* lu_range.node */
+	struct list itls;    /* itl.lu_node of every nexus */
+	struct list ranges;  /* lu_range.node */
 	struct list waiters; /* lu_waiter.node */
 	unsigned n_detached_writes, n_detached;
 	uint8_t mode_current[64], mode_saved[64]; /* changeable values, see mode.c */
 	uint32_t mode_generation;
-	void (*idle)(struct scsi_lu *lu); /* told when the last detached task has ended; may be NULL */
+	void (*idle)(
+	    struct scsi_lu *lu); /* told when the last detached task has ended; may be NULL */
 	_Atomic int flush_error; /* negative errno of a flush that was answered early (IMMED) */
 	/* counters: one line per reactor, summed on request */
 	struct lu_counters {

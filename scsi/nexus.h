@@ -48,13 +48,14 @@ struct itl {
 	struct list lu_node;         /* lu->itls, under lu->lock */
 	struct list walk_node;       /* a walk of tmf.c over the itls of one reactor */
 	struct list settle_node;     /* home->settle: blocked tasks to look at, or to be freed */
+	struct list leave_node;      /* nexus->leaving */
 	uint16_t ua[ITL_UA_MAX];     /* pending ASC/ASCQ in order, under lu->lock */
 	unsigned n_ua;
 };
 
 struct it_nexus {
 	struct reactor *reactor;
-	struct scsi_home *home; /* of reactor, see home.h */
+	struct scsi_home *home;   /* of reactor, see home.h */
 	char initiator_port[264]; /* "name,i,0xISID" as SPC-4 writes it */
 	char target_port[264];    /* "name,t,0xTPGT" */
 	uint16_t relative_port;   /* relative target port identifier */
@@ -64,7 +65,7 @@ struct it_nexus {
 	unsigned n_itls; /* sorted by LUN */
 	struct itl **itls;
 	struct itl **by_lun; /* for LUN < 256, else look in itls; NULL: not mapped */
-	struct list leaving; /* settle_node of itls whose LUN is gone while tasks still run */
+	struct list leaving; /* leave_node of itls whose LUN is gone while tasks still run */
 };
 
 /* Fills a zeroed nexus and its itls from a LUN map (referenced); UA 29/01 power on or 29/07 as
@@ -79,14 +80,16 @@ void nexus_destroy(struct it_nexus *n);
 /* The map has changed: itls come and go; a change sets UA 3F/0E on the others. */
 int nexus_remap(struct it_nexus *n, const struct scsi_lun_map *map);
 
-struct itl *nexus_find_high(const struct it_nexus *n, uint64_t lun); /* LUN >= 256 */
+struct itl *nexus_find_high(const struct it_nexus *n, uint64_t lun);         /* LUN >= 256 */
 static inline struct itl *nexus_find(const struct it_nexus *n, uint64_t lun) /* NULL: not mapped */
 {
 	return lun < NEXUS_BY_LUN ? n->by_lun[lun] : nexus_find_high(n, lun);
 }
 
-/* Aborts every task of the itl (port->abort). Its reactor. */
-void itl_abort_tasks(struct itl *itl);
+/* Aborts every task of the itl (port->abort). One whose data or status has been handed to the port
+ * has ended as far as task management goes: it is left alone unless all is asked for. Its
+ * reactor. */
+void itl_abort_tasks(struct itl *itl, bool all);
 /* PREVENT ALLOW MEDIUM REMOVAL. Its reactor. */
 void itl_set_prevent(struct itl *itl, bool prevent);
 /* Opens the queue of an LU that had no store when the nexus came. NULL: still none. */

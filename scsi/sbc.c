@@ -118,7 +118,7 @@ struct scsi_plan sbc_plan_verify(const struct scsi_request *rq)
 	static const uint8_t kinds[4] = { COMPOUND_VERIFY_MEDIUM, COMPOUND_VERIFY_DATA,
 					  COMPOUND_UNSET, COMPOUND_VERIFY_BLOCK };
 	struct range r = range_of(rq->cdb);
-	unsigned bytchk = (r.flags & CDB_BYTCHK) >> CDB_BYTCHK_SHIFT;
+	unsigned bytchk = (unsigned)(r.flags & CDB_BYTCHK) >> CDB_BYTCHK_SHIFT;
 	const struct lu_geometry *geo = rq->geo;
 	struct scsi_plan p;
 

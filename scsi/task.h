@@ -77,7 +77,9 @@ struct scsi_plan {
 	struct scsi_sense sense; /* PLAN_FAIL with CHECK CONDITION */
 	uint64_t offset, length; /* bytes on the store; COLLECT: length of the parameter list */
 	uint32_t data_length;    /* bytes that move between initiator and target */
-	void (*action)(struct scsi_task *t); /* PLAN_ACTION; its parameter data is in t->buf */
+	/* PLAN_ACTION; its parameter data is in t->buf. PLAN_FLUSH: if set, what comes after a
+	 * flush that succeeded, in place of GOOD; it ends in scsi_action_done too. */
+	void (*action)(struct scsi_task *t);
 };
 
 /* The largest answer of PLAN_ANSWER kept in one chunk; REPORT LUNS and RSOC fit it. */
@@ -98,7 +100,7 @@ struct scsi_port_ops {
 	 * any more; false: the port calls scsi_released when that is so. */
 	bool (*release)(struct scsi_task *t);
 	/* A reset or another nexus stops t: the port unlinks it from its session, calls scsi_abort,
-	 * and frees it when that returns true. No status is sent. */
+	 * and frees it when that returns true. No status is sent. The nexus outlives the call. */
 	void (*abort)(struct scsi_task *t);
 };
 
@@ -124,14 +126,16 @@ struct scsi_task {
 	/* scsi/ */
 	struct arena_buf buf; /* or one iovec into the store's own memory, mapped == true */
 	bool mapped;
-	bool aborted;       /* no status will be sent (or TASK ABORTED if TAS) */
-	bool write_io;      /* the I/O in flight changes the medium */
-	uint8_t state;      /* enum scsi_task_state */
-	uint8_t step;       /* of a compound command */
-	bool started;       /* past ordering: it runs */
+	bool aborted;           /* no status will be sent (or TASK ABORTED if TAS) */
+	bool write_io;          /* the I/O in flight changes the medium */
+	uint8_t state;          /* enum scsi_task_state */
+	uint8_t step;           /* of a compound command */
+	bool started;           /* past ordering: it runs */
+	bool collected;         /* the data asked for by data_out has come */
+	bool holds_queue;       /* detached: of lu, on this reactor */
 	struct scsi_home *home; /* of the reactor; valid while detached too */
-	struct itl *itl;    /* NULL: no such LUN */
-	struct scsi_lu *lu; /* of itl; kept while detached */
+	struct itl *itl;        /* NULL: no such LUN */
+	struct scsi_lu *lu;     /* of itl; kept while detached */
 	const struct scsi_op *op;
 	struct scsi_plan plan;
 	struct list node;      /* itl->tasks, then home->detached */
@@ -139,7 +143,7 @@ struct scsi_task {
 	struct arena_waiter waiter;
 	struct backing_io io;
 	struct lu_range range; /* while detached: what its write may still change */
-	void *priv; /* of a compound command; from the reactor's pool */
+	void *priv;            /* of a compound command; from the reactor's pool */
 	uint64_t started_ns;
 };
 

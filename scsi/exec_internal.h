@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Between the files of the executor: exec.c (gate, plan, data), exec_order.c (task set),
+ * exec_io.c (buffers and store), exec_abort.c (stop and detach), compound*.c.
+ *
+ * Threads: the session's reactor. Ownership: a function that ends a task has handed it to the port;
+ * its memory may be gone when the function returns.
+ */
+#ifndef HAWSER_SCSI_EXEC_INTERNAL_H
+#define HAWSER_SCSI_EXEC_INTERNAL_H
+
+#include "scsi/exec.h"
+#include "scsi/home.h"
+#include "scsi/nexus.h"
+#include "scsi/opcodes.h"
+
+#define exec_unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Ends: the status goes out, alone or behind data. */
+void exec_status(struct scsi_task *t, enum scsi_status status);
+void exec_fail(struct scsi_task *t, struct scsi_sense sense);
+void exec_send(struct scsi_task *t);   /* t->buf[0..data_in_length) and t->status */
+void exec_answer(struct scsi_task *t); /* PLAN_ANSWER: the bytes are in home->answer */
+
+/* Ends with the sense of a failed I/O; the first byte of it goes into INFORMATION. */
+void exec_io_failed(struct scsi_task *t, const struct backing_io *io);
+
+/* What the CDB asks for and how much of it moves. */
+void exec_set_data_in(struct scsi_task *t, uint32_t length);
+void exec_set_data_out(struct scsi_task *t, uint32_t length);
+
+/* Buffers for length bytes, now or when they come, then exec_have_buffers. */
+void exec_take(struct scsi_task *t, size_t length);
+void exec_have_buffers(struct scsi_task *t);
+void exec_put_buffers(struct scsi_task *t);
+
+void exec_read(struct scsi_task *t);
+void exec_write(struct scsi_task *t);
+/* Data is there: in order, and no detached write in the way? Then exec_start. */
+void exec_enable(struct scsi_task *t);
+void exec_start(struct scsi_task *t);
+void exec_start_io(struct scsi_task *t); /* READ, WRITE and FLUSH */
+void exec_mapped_written(struct scsi_task *t);
+bool exec_durable(const struct scsi_task *t);
+bool exec_overlaps_detached(struct scsi_task *t, uint64_t offset, uint64_t length);
+
+/* The task set. False: it is full. */
+bool order_join(struct scsi_task *t, struct itl *itl);
+void order_leave(struct scsi_task *t);
+bool order_enabled(const struct scsi_task *t);
+void order_block(struct scsi_task *t);
+void order_unblock(struct itl *itl);
+
+/* The store, or the port, has let go of a detached task. */
+void exec_detached_done(struct scsi_task *t);
+
+/* A counter of this reactor's line. */
+#define exec_count(t, field, n)                                                                    \
+	do {                                                                                       \
+		uint64_t *counter_ = &(t)->lu->counters[(t)->home->index].field;                   \
+		__atomic_store_n(counter_, *counter_ + (n), __ATOMIC_RELAXED);                     \
+	} while (0)
+
+/* A flush that goes on after its status went out. */
+struct early_flush {
+	struct backing_io io;
+	struct scsi_lu *lu;
+	struct scsi_home *home;
+};
+
+size_t compound_size(void);                          /* bytes of the state of a compound command */
+void compound_serve_scratch(struct scsi_home *home); /* those that wait for scratch go on */
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Buffers, the store's own memory, and the moves between buffers and the store. */
+#include "scsi/compound.h"
+#include "scsi/exec_internal.h"
+#include "scsi/iov.h"
+#include "scsi/mode.h"
+#include "scsi/scsi.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void buffers_ready(struct arena_waiter *w)
+{
+	struct scsi_task *t = container_of(w, struct scsi_task, waiter);
+
+	exec_have_buffers(t);
+}
+
+void exec_take(struct scsi_task *t, size_t length)
+{
+	int rc = arena_get(t->home->arena, length, &t->buf);
+
+	if (!rc) {
+		exec_have_buffers(t);
+		return;
+	}
+	if (rc != -EAGAIN) { /* the arena is smaller than that and will never have it */
+		exec_status(t, SCSI_BUSY);
+		return;
+	}
+	t->state = TASK_WAIT_BUFFER;
+	t->waiter.buf = &t->buf;
+	t->waiter.length = length;
+	t->waiter.ready = buffers_ready;
+	arena_wait(t->home->arena, &t->waiter);
+}
+
+/* An answer that waited. */
+static void send_saved(struct scsi_task *t)
+{
+	iov_copy_in(t->buf.iov, t->buf.n, 0, t->priv, t->data_in_length);
+	pool_put(t->home->saved, t->priv);
+	t->priv = NULL;
+	exec_send(t);
+}
+
+void exec_have_buffers(struct scsi_task *t)
+{
+	if (t->priv) {
+		send_saved(t);
+	} else if (t->data_out_length) {
+		t->state = TASK_COLLECTING;
+		t->port->data_out(t);
+	} else {
+		exec_enable(t);
+	}
+}
+
+void exec_put_buffers(struct scsi_task *t)
+{
+	if (t->mapped) {
+		t->buf.n = 0;
+		t->buf.length = 0;
+		t->mapped = false;
+	} else if (t->buf.n) {
+		arena_put(t->home->arena, &t->buf);
+	}
+}
+
+/* Without a volatile cache a store makes everything durable by itself. */
+bool exec_durable(const struct scsi_task *t)
+{
+	return t->plan.fua || mode_write_through(t->lu);
+}
+
+static bool volatile_cache(const struct scsi_task *t)
+{
+	return t->itl->queue->backing->info.flags & BACKING_VOLATILE_CACHE;
+}
+
+/*
+ * The store's own memory instead of a buffer, where it has some and nothing asks for waiting or
+ * for data that stands still (digests).
+ */
+static bool map(struct scsi_task *t, uint64_t length, bool write)
+{
+	const uint32_t waits = GATE_ORDERED | GATE_RANGE;
+	struct backing_queue *q = t->itl->queue;
+	void *p;
+
+	if (!q->ops->map || t->nexus->stable_data ||
+	    atomic_load_explicit(&t->itl->gate, memory_order_relaxed) & waits ||
+	    (exec_durable(t) && volatile_cache(t)))
+		return false;
+	p = backing_map(q, t->plan.offset, length, write);
+	if (!p)
+		return false;
+	t->buf.inl[0] = (struct iovec){ .iov_base = p, .iov_len = length };
+	t->buf.n = 1;
+	t->buf.length = length;
+	t->mapped = true;
+	t->started = true;
+	return true;
+}
+
+/* Whole blocks are read; what the initiator expects of them is sent. */
+void exec_read(struct scsi_task *t)
+{
+	uint32_t block = t->lu->geo.block_size;
+	size_t length;
+
+	exec_set_data_in(t, t->plan.data_length);
+	if (!t->data_in_length) {
+		exec_status(t, SCSI_GOOD);
+		return;
+	}
+	length = (size_t)t->data_in_length + block - 1;
+	length -= length % block;
+	t->plan.length = length;
+	if (map(t, length, false)) {
+		exec_count(t, reads, 1);
+		exec_count(t, read_bytes, t->data_in_length);
+		exec_send(t);
+		return;
+	}
+	exec_take(t, length);
+}
+
+/*
+ * Only whole blocks that the initiator has for us are fetched and written (RFC 7143 11.4.5.1: a
+ * shorter EDTL is an overflow, not an error). Less than one block moves nothing.
+ */
+void exec_write(struct scsi_task *t)
+{
+	exec_set_data_out(t, t->plan.data_length);
+	t->data_out_length -= t->data_out_length % t->lu->geo.block_size;
+	t->plan.length = t->data_out_length;
+	if (!t->data_out_length) {
+		exec_status(t, SCSI_GOOD);
+		return;
+	}
+	if (map(t, t->data_out_length, true)) {
+		t->write_io = true;
+		t->state = TASK_COLLECTING;
+		t->port->data_out(t);
+		return;
+	}
+	exec_take(t, t->data_out_length);
+}
+
+void exec_mapped_written(struct scsi_task *t)
+{
+	exec_count(t, writes, 1);
+	exec_count(t, write_bytes, t->data_out_length);
+	exec_status(t, SCSI_GOOD);
+}
+
+bool exec_overlaps_detached(struct scsi_task *t, uint64_t offset, uint64_t length)
+{
+	return atomic_load(&t->itl->gate) & GATE_RANGE && lu_range_busy(t->lu, offset, length);
+}
+
+/* UNMAP has many ranges and looks at each when it starts; a flush touches no data. */
+static bool has_range(const struct scsi_task *t)
+{
+	if (t->plan.kind == PLAN_COMPOUND)
+		return t->plan.compound != COMPOUND_UNMAP;
+	return t->plan.kind == PLAN_READ || t->plan.kind == PLAN_WRITE;
+}
+
+void exec_enable(struct scsi_task *t)
+{
+	uint32_t gate = atomic_load_explicit(&t->itl->gate, memory_order_acquire);
+
+	if (exec_unlikely(gate & GATE_ORDERED) && !order_enabled(t)) {
+		order_block(t);
+		return;
+	}
+	if (exec_unlikely(gate & GATE_RANGE) && has_range(t) &&
+	    exec_overlaps_detached(t, t->plan.offset, t->plan.length)) {
+		exec_status(t, SCSI_BUSY);
+		return;
+	}
+	exec_start(t);
+}
+
+void exec_start(struct scsi_task *t)
+{
+	t->started = true;
+	if (t->plan.kind == PLAN_COMPOUND) {
+		compound_start(t);
+	} else if (t->plan.kind == PLAN_ACTION) {
+		t->state = TASK_IO;
+		t->plan.action(t);
+	} else {
+		exec_start_io(t);
+	}
+}
+
+/* The bytes of a failed I/O that lie beyond an LU that has shrunk meanwhile are out of range. */
+static struct scsi_sense io_sense(const struct scsi_task *t, const struct backing_io *io)
+{
+	uint64_t size = atomic_load(&t->lu->geo.blocks) * t->lu->geo.block_size;
+	bool write = io->kind != BACKING_READ && io->kind != BACKING_EXTENTS;
+	struct scsi_sense sense;
+
+	if (io->result == -EINVAL && io->offset + io->length > size)
+		return sense_lba_out_of_range();
+	sense = sense_from_errno(io->result, write);
+	if (io->kind != BACKING_FLUSH && !sense.info_valid &&
+	    (sense.key == SENSE_MEDIUM_ERROR || sense.key == SENSE_HARDWARE_ERROR ||
+	     sense.key == SENSE_ABORTED_COMMAND)) {
+		sense.info_valid = true;
+		sense.info = io->offset / t->lu->geo.block_size;
+	}
+	return sense;
+}
+
+void exec_io_failed(struct scsi_task *t, const struct backing_io *io)
+{
+	exec_count(t, errors, 1);
+	exec_fail(t, io_sense(t, io));
+}
+
+static void submit(struct scsi_task *t, enum backing_kind kind);
+
+static void io_done(struct backing_io *io)
+{
+	struct scsi_task *t = container_of(io, struct scsi_task, io);
+
+	if (exec_unlikely(t->state == TASK_DETACHED)) {
+		exec_detached_done(t);
+		return;
+	}
+	if (exec_unlikely(io->result < 0)) {
+		exec_io_failed(t, io);
+		return;
+	}
+	switch (io->kind) {
+	case BACKING_READ:
+		exec_count(t, reads, 1);
+		exec_count(t, read_bytes, io->length);
+		exec_send(t);
+		return;
+	case BACKING_WRITE:
+		exec_count(t, writes, 1);
+		exec_count(t, write_bytes, io->length);
+		exec_status(t, SCSI_GOOD);
+		return;
+	default:
+		exec_count(t, flushes, 1);
+		if (t->plan.kind == PLAN_READ)
+			submit(t, BACKING_READ); /* FUA: the cache is on the medium now */
+		else if (t->plan.action)
+			t->plan.action(t);
+		else
+			exec_status(t, SCSI_GOOD);
+		return;
+	}
+}
+
+static void submit(struct scsi_task *t, enum backing_kind kind)
+{
+	struct backing_io *io = &t->io;
+	bool moves = kind != BACKING_FLUSH;
+
+	io->kind = kind;
+	io->durable = kind == BACKING_WRITE && exec_durable(t);
+	io->may_trim = false;
+	io->offset = t->plan.offset;
+	io->length = moves ? t->plan.length : 0;
+	io->iov = t->buf.iov;
+	io->iovcnt = moves ? t->buf.n : 0;
+	io->result = 0;
+	io->done = io_done;
+	t->write_io = kind == BACKING_WRITE;
+	t->state = TASK_IO;
+	backing_submit(t->itl->queue, io);
+}
+
+static void early_done(struct backing_io *io)
+{
+	struct early_flush *f = container_of(io, struct early_flush, io);
+	struct scsi_lu *lu = f->lu;
+	struct scsi_home *home = f->home;
+
+	if (io->result < 0)
+		atomic_store(&lu->flush_error, io->result);
+	pool_put(home->flushes, f);
+	lu_queue_put(lu, home->reactor);
+	lu_unref(lu);
+}
+
+/* IMMED: the status goes first. An error that comes later is told to the next flush of the LU. */
+static bool flush_early(struct scsi_task *t)
+{
+	struct early_flush *f = pool_get(t->home->flushes);
+	struct backing_queue *q;
+
+	if (!f)
+		return false;
+	if (lu_queue_get(t->lu, t->home->reactor, &q) < 0) {
+		pool_put(t->home->flushes, f);
+		return false;
+	}
+	lu_ref(t->lu);
+	f->lu = t->lu;
+	f->home = t->home;
+	f->io = (struct backing_io){ .kind = BACKING_FLUSH, .done = early_done };
+	backing_submit(q, &f->io);
+	exec_count(t, flushes, 1);
+	exec_status(t, SCSI_GOOD);
+	return true;
+}
+
+static void start_flush(struct scsi_task *t)
+{
+	int earlier = atomic_exchange(&t->lu->flush_error, 0);
+
+	if (earlier) {
+		exec_count(t, errors, 1);
+		exec_fail(t, sense_from_errno(earlier, true));
+		return;
+	}
+	if (!t->plan.immed || !flush_early(t))
+		submit(t, BACKING_FLUSH);
+}
+
+/* A READ with FUA reads from the medium: what is newer in the cache goes there first. */
+void exec_start_io(struct scsi_task *t)
+{
+	if (t->plan.kind == PLAN_FLUSH)
+		start_flush(t);
+	else if (t->plan.kind == PLAN_WRITE)
+		submit(t, BACKING_WRITE);
+	else if (t->plan.fua && volatile_cache(t))
+		submit(t, BACKING_FLUSH);
+	else
+		submit(t, BACKING_READ);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "scsi/nexus.h"
+
+#include "scsi/home.h"
+#include "scsi/lu.h"
+#include "scsi/nexus_internal.h"
+#include "scsi/scsi.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+/* Under lu->lock: from here on other reactors see it, so it starts with what holds now. */
+static void itl_join_lu(struct itl *itl)
+{
+	struct scsi_lu *lu = itl->lu;
+	uint32_t gate = 0;
+
+	pthread_mutex_lock(&lu->lock);
+	if (atomic_load(&lu->not_ready) != LU_READY)
+		gate |= GATE_NOT_READY;
+	if (!list_empty(&lu->ranges))
+		gate |= GATE_RANGE;
+	atomic_fetch_or(&itl->gate, gate);
+	list_add_tail(&lu->itls, &itl->lu_node);
+	pthread_mutex_unlock(&lu->lock);
+}
+
+static struct itl *itl_create(struct it_nexus *n, const struct scsi_lun_entry *e, uint16_t ua)
+{
+	struct itl *itl = calloc(1, sizeof(*itl));
+
+	if (!itl)
+		return NULL;
+	itl->lu = e->lu;
+	itl->nexus = n;
+	itl->lun = e->lun;
+	itl->read_only = e->read_only;
+	list_init(&itl->tasks);
+	list_init(&itl->blocked);
+	list_init(&itl->lu_node);
+	list_init(&itl->walk_node);
+	list_init(&itl->settle_node);
+	list_init(&itl->leave_node);
+	lu_ref(itl->lu);
+	itl_join_lu(itl);
+	(void)itl_open_queue(itl); /* without one, commands that need it are NOT READY */
+	itl_ua(itl, ua);
+	return itl;
+}
+
+void itl_free(struct itl *itl)
+{
+	struct scsi_lu *lu = itl->lu;
+
+	assert(!itl->ntasks);
+	list_del(&itl->walk_node);
+	list_del(&itl->settle_node);
+	list_del(&itl->leave_node);
+	pthread_mutex_lock(&lu->lock);
+	list_del(&itl->lu_node);
+	pthread_mutex_unlock(&lu->lock);
+	if (itl->queue)
+		lu_queue_put(lu, itl->nexus->reactor);
+	free(itl);
+	lu_unref(lu);
+}
+
+struct backing_queue *itl_open_queue(struct itl *itl)
+{
+	if (!itl->queue && lu_queue_get(itl->lu, itl->nexus->reactor, &itl->queue) < 0)
+		itl->queue = NULL;
+	return itl->queue;
+}
+
+void itl_set_prevent(struct itl *itl, bool prevent)
+{
+	pthread_mutex_lock(&itl->lu->lock);
+	itl->prevent = prevent;
+	pthread_mutex_unlock(&itl->lu->lock);
+}
+
+void itl_abort_tasks(struct itl *itl, bool all)
+{
+	struct list victims, *n;
+
+	list_init(&victims);
+	list_splice_tail(&victims, &itl->tasks);
+	while ((n = list_pop(&victims))) {
+		struct scsi_task *t = list_entry(n, struct scsi_task, node);
+
+		if (all || t->state != TASK_SENDING)
+			t->port->abort(t);
+		else
+			list_add_tail(&itl->tasks, &t->node);
+	}
+}
+
+static struct itl *find_in(struct itl *const *itls, unsigned n, uint64_t lun)
+{
+	unsigned low = 0, high = n;
+
+	while (low < high) {
+		unsigned mid = low + (high - low) / 2;
+
+		if (itls[mid]->lun == lun)
+			return itls[mid];
+		if (itls[mid]->lun < lun)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+struct itl *nexus_find_high(const struct it_nexus *n, uint64_t lun)
+{
+	return find_in(n->itls, n->n_itls, lun);
+}
+
+/* The same LU under the same number with the same rights stays what it is. */
+static bool entry_is(const struct scsi_lun_entry *e, const struct itl *itl)
+{
+	return itl && itl->lu == e->lu && itl->read_only == e->read_only;
+}
+
+/* The itls of a map: those of old that stay, and new ones. 0 or -ENOMEM (then none is new). */
+static int itls_of_map(struct it_nexus *n, const struct scsi_lun_map *map, uint16_t ua,
+		       struct itl ***ret)
+{
+	struct itl **itls = calloc(map->n ? map->n : 1, sizeof(struct itl *));
+	unsigned i;
+
+	if (!itls)
+		return -ENOMEM;
+	for (i = 0; i < map->n; i++) {
+		const struct scsi_lun_entry *e = &map->entries[i];
+		struct itl *old = find_in(n->itls, n->n_itls, e->lun);
+
+		itls[i] = entry_is(e, old) ? old : itl_create(n, e, ua);
+		if (!itls[i])
+			goto fail;
+	}
+	*ret = itls;
+	return 0;
+fail:
+	while (i--)
+		if (find_in(n->itls, n->n_itls, itls[i]->lun) != itls[i])
+			itl_free(itls[i]);
+	free(itls);
+	return -ENOMEM;
+}
+
+static void install(struct it_nexus *n, const struct scsi_lun_map *map, struct itl **itls)
+{
+	lun_map_ref(map);
+	lun_map_unref(n->map);
+	free(n->itls);
+	n->map = map;
+	n->itls = itls;
+	n->n_itls = map->n;
+	for (unsigned i = 0; i < NEXUS_BY_LUN; i++)
+		n->by_lun[i] = NULL;
+	for (unsigned i = 0; i < n->n_itls; i++)
+		if (itls[i]->lun < NEXUS_BY_LUN)
+			n->by_lun[itls[i]->lun] = itls[i];
+}
+
+int nexus_init(struct it_nexus *n, struct reactor *r, const struct scsi_lun_map *map,
+	       uint16_t first_ua)
+{
+	struct itl **itls;
+
+	n->reactor = r;
+	n->home = scsi_home(r);
+	list_init(&n->leaving);
+	n->by_lun = calloc(NEXUS_BY_LUN, sizeof(struct itl *));
+	if (!n->by_lun)
+		return -ENOMEM;
+	if (itls_of_map(n, map, first_ua, &itls) < 0) {
+		free(n->by_lun);
+		n->by_lun = NULL;
+		return -ENOMEM;
+	}
+	install(n, map, itls);
+	return 0;
+}
+
+void nexus_destroy(struct it_nexus *n)
+{
+	struct list *node;
+
+	if (!n->by_lun)
+		return;
+	for (unsigned i = 0; i < n->n_itls; i++) {
+		itl_abort_tasks(n->itls[i], true);
+		itl_free(n->itls[i]);
+	}
+	while ((node = list_pop(&n->leaving))) {
+		struct itl *itl = list_entry(node, struct itl, leave_node);
+
+		itl_abort_tasks(itl, true);
+		itl_free(itl);
+	}
+	free(n->itls);
+	free(n->by_lun);
+	lun_map_unref(n->map);
+	n->itls = n->by_lun = NULL;
+	n->n_itls = 0;
+	n->map = NULL;
+}
+
+/* Its LUN is gone: what runs ends cleanly (with the reference that the itl holds), then it goes. */
+static void itl_leave(struct itl *itl)
+{
+	atomic_fetch_or(&itl->gate, GATE_LEAVING);
+	itl_set_prevent(itl, false);
+	list_add_tail(&itl->nexus->leaving, &itl->leave_node);
+	home_settle(itl->nexus->home, itl);
+}
+
+static bool kept(const struct itl *itl, struct itl *const *itls, unsigned n)
+{
+	return find_in(itls, n, itl->lun) == itl;
+}
+
+int nexus_remap(struct it_nexus *n, const struct scsi_lun_map *map)
+{
+	struct itl **old = n->itls, **itls;
+	unsigned n_old = n->n_itls, stay = 0;
+	bool changed;
+
+	if (itls_of_map(n, map, ASC_RESET, &itls) < 0)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n_old; i++)
+		stay += kept(old[i], itls, map->n);
+	changed = stay != n_old || stay != map->n;
+	for (unsigned i = 0; i < n_old; i++) {
+		if (!kept(old[i], itls, map->n))
+			itl_leave(old[i]);
+		else if (changed)
+			itl_ua(old[i], ASC_LUNS_CHANGED);
+	}
+	install(n, map, itls);
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Additional sense codes by name: ASC << 8 | ASCQ (SPC-4 annex D). Only those that are used in more
+ * than a constructor of sense.h.
+ *
+ * Threads: constants.
+ */
+#ifndef HAWSER_SCSI_SCSI_H
+#define HAWSER_SCSI_SCSI_H
+
+enum scsi_asc {
+	ASC_NOT_READY = 0x0400,            /* cause not reportable */
+	ASC_NOT_READY_INITIALIZE = 0x0402, /* initializing command required */
+	ASC_NOT_READY_MANUAL = 0x0403,     /* manual intervention required */
+	ASC_NOT_READY_TO_READY = 0x2800,   /* medium may have changed */
+	ASC_RESET = 0x2900,                /* power on, reset, or bus device reset */
+	ASC_POWER_ON = 0x2901,
+	ASC_BUS_RESET = 0x2902,
+	ASC_DEVICE_RESET = 0x2903, /* bus device reset function occurred */
+	ASC_INTERNAL_RESET = 0x2904,
+	ASC_NEXUS_LOSS = 0x2907,
+	ASC_CAPACITY_CHANGED = 0x2a09,
+	ASC_MICROCODE_CHANGED = 0x3f01,
+	ASC_LUNS_CHANGED = 0x3f0e,
+	ASC_INTERNAL_FAILURE = 0x4400, /* internal target failure */
+	ASC_INVALID_MESSAGE = 0x4900,
+};
+
+#endif
