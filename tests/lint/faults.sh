@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The list of faults known of other targets (tests/faults.tsv): an id of a finished
+# group has a test that names it, or a reason why not.
+# shellcheck source=tests/lib/lint.sh
+. "$(dirname "$0")/../lib/lint.sh"
+
+table=tests/faults.tsv
+# Group by group, as each is finished.
+finished='
+A01 A03 A05 A06 A08 A09 A10 A11 A13 A14 A16
+H06 H07
+N01 N03 N05 N08
+'
+
+for id in $finished; do
+	if ! row=$(grep -P "^$id\t" "$table"); then
+		fault "$table: no row for $id"
+		continue
+	fi
+	where=${row#*$'\t'}
+	case $where in
+	'reason: '?*) ;;
+	*)
+		for file in $where; do
+			if [ ! -f "$file" ]; then
+				fault "$table: $id: $file does not exist"
+			elif ! grep -qw "fault-$id" "$file"; then
+				fault "$table: $id: $file does not name fault-$id"
+			fi
+		done
+		[ -n "$where" ] || fault "$table: $id: neither a test nor a reason"
+		;;
+	esac
+done
+verdict finished-groups 'ids with neither a test nor a reason'
+
+sort "$table" | cut -f1 | uniq -d | grep . && fault "$table: an id stands twice"
+verdict once 'ids that stand twice'
+finish

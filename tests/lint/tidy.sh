@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# clang-tidy finds nothing, with the checks of .clang-tidy.  What was found clean
+# before, by the same checks and with the same headers, is not read again.
+#
+#   HAWSER_TIDY_CACHE   where that is remembered (BUILD/clang-tidy)
+# shellcheck source=tests/lib/lint.sh
+. "$(dirname "$0")/../lib/lint.sh"
+need clang-tidy
+need jq
+database=$build_dir/compile_commands.json
+if [ ! -f "$database" ]; then
+	echo "no $database: configure the build first"
+	exit 77
+fi
+cache=${HAWSER_TIDY_CACHE:-$build_dir/clang-tidy}
+mkdir -p "$cache"
+headers=$(files '*.h' .clang-tidy | xargs -d '\n' cat | cat - <(clang-tidy --version) | sha256sum)
+
+# One file: its name on stdout if it is clean, else what was found.
+tidy() {
+	local stamp
+	stamp=$cache/$(cat "$1" <(echo "$headers") | sha256sum | cut -c1-40)
+	if [ -e "$stamp" ]; then
+		echo "ok $1"
+	elif said=$(clang-tidy --quiet -p "$build_dir" "$1" 2>/dev/null); then
+		: >"$stamp"
+		echo "ok $1"
+	else
+		echo "not ok $1: $(grep -c ': error:' <<<"$said") findings"
+		printf '%s\n' "$said" | head -n 20
+	fi
+}
+export -f tidy
+export cache headers build_dir
+
+jq -r '.[].file' "$database" | sort -u | grep "^$source_dir/" |
+	grep -v "^$source_dir/build/" | sed "s|^$source_dir/||" |
+	while IFS= read -r file; do [ ! -f "$file" ] || echo "$file"; done |
+	xargs -r -d '\n' -P "$(nproc)" -I {} bash -c 'tidy {}' >"$cache/said"
+grep -v '^ok ' "$cache/said"
+if grep -q '^not ok' "$cache/said"; then
+	exit 1
+elif ! grep -q '^ok ' "$cache/said"; then
+	echo "not ok clang-tidy: $database names no file of the tree"
+	exit 1
+fi
+echo "ok clang-tidy"
