@@ -221,7 +221,7 @@ kill_hawserd() {
 }
 
 ctl() {
-	"$hawserctl" --socket "$dir/admin.sock" "$@"
+	"$hawserctl" -s "$dir/admin.sock" "$@"
 }
 
 # url LUN [IQN]

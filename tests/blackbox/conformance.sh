@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# covers: fault-E07
+#
+# libiscsi's conformance suite, each test in a process of its own with a time
+# limit, on the kinds of logical units that it asks for.  One result line each.
+# shellcheck source=tests/lib/hawserd.sh
+. "$(dirname "$0")/../lib/hawserd.sh"
+need iscsi-test-cu
+
+limit=120
+
+# What does not run, and why: patterns of SUITE.TEST on a kind of unit, a reason.
+# A test that skips itself without standing here fails.
+skips='
+any CompareAndWrite.* COMPARE AND WRITE is not offered yet
+any ExtendedCopy.* EXTENDED COPY is not offered yet
+any ReceiveCopyResults.* EXTENDED COPY is not offered yet
+any OrWrite.* ORWRITE is not offered yet
+any Prin* persistent reservations are not offered yet
+any Prout* persistent reservations are not offered yet
+any Reserve6.* RESERVE(6) is not offered yet
+any ReadDefectData* READ DEFECT DATA is not offered yet
+any Sanitize.* SANITIZE is not offered yet
+any WriteAtomic16.* WRITE ATOMIC is not offered yet
+any MultipathIO.CompareAndWrite* COMPARE AND WRITE is not offered yet
+any iSCSITMF.LUNResetSimpleAsync the suite wants both answers in one read of its socket, which nothing makes sure
+'
+
+# Which suites run on which kind besides the thin unit, which gets all.
+on_four='Read*|Write*|Verify*|Unmap.*|GetLBAStatus.*|Prefetch*|Mandatory.*|Inquiry.*|iSCSI*'
+on_removable='PreventAllow.*|StartStopUnit.*|NoMedia.*|TestUnitReady.*|ModeSense6.*|Mandatory.*'
+on_read_only='ReadOnly.*'
+# On the thin unit these have nothing to do.
+not_on_thin='PreventAllow.*|StartStopUnit.*|NoMedia.*|ReadOnly.*'
+
+# matches NAME PATTERN[|PATTERN]...
+matches() {
+	local -a patterns
+	local pattern
+	IFS='|' read -ra patterns <<<"$2"
+	for pattern in "${patterns[@]}"; do
+		# shellcheck disable=SC2053 # a pattern
+		[[ $1 == $pattern ]] && return 0
+	done
+	return 1
+}
+
+# reason_to_skip KIND NAME
+reason_to_skip() {
+	local kind pattern reason
+	while read -r kind pattern reason; do
+		[ "$kind" = any ] || [ "$kind" = "$1" ] || continue
+		matches "$2" "$pattern" && echo "$reason" && return 0
+	done < <(grep . <<<"$skips")
+	return 1
+}
+
+# one KIND LUN NAME: runs one test of the suite.
+one() {
+	local kind=$1 name=$3 log=$dir/suite.log status counts urls reason body
+	urls=("$(url "$2")")
+	[[ $name != MultipathIO.* ]] || urls+=("$(url "$2")")
+	if reason=$(reason_to_skip "$kind" "$name"); then
+		skip "$kind/$name" "$reason"
+		return
+	fi
+	timeout --kill-after=5 "$limit" iscsi-test-cu --dataloss --allow-sanitize --ignore \
+		--verbose --Verbose-scsi --test="ALL.$name" "${urls[@]}" >"$log" 2>&1 </dev/null
+	status=$?
+	# CUnit's summary: tests TOTAL RAN PASSED FAILED INACTIVE
+	counts=$(awk '$1 == "tests" && NF == 6 { print $3 "/" $4 "/" $5 }' "$log")
+	body=$(tr -d '\0' <"$log" | sed -n '/^  Test: /,$p')
+	if [ $status = 124 ] || [ $status = 137 ]; then
+		not_ok "$kind/$name" "no end within $limit s"
+	elif [ "$counts" != 1/1/0 ]; then
+		not_ok "$kind/$name" "$(grep -a -m 1 -F '[FAILED]' <<<"$body" || tail -n 1 "$log")"
+		printf '%s\n' "$body" | tail -n 25
+	elif grep -aq 'SKIPP\|Skipping' <<<"$body"; then
+		not_ok "$kind/$name" "skipped itself: $(grep -a -m 1 'SKIPP\|Skipping' <<<"$body")"
+	else
+		ok "$kind/$name"
+	fi
+	alive || { not_ok "$kind/$name-alive" 'hawserd is gone' && exit 1; }
+}
+
+thin_lu thin 1GiB
+thin_lu four 1GiB 'block_size = 4096'
+thin_lu removable 1GiB 'removable = true'
+thin_lu read-only 64MiB
+lus[-1]=${lus[-1]/'size = "64MiB"; create = true;'/'read_only = true;'}
+truncate -s 64M "$dir/read-only.img"
+target "$iqn" 1=thin 2=four 3=removable 4=read-only
+configure
+start_hawserd
+
+mapfile -t names < <(iscsi-test-cu --list | awk -F. 'NF == 3 && !seen[$2 "." $3]++ { print $2 "." $3 }')
+[ ${#names[@]} -gt 200 ] || { not_ok list "iscsi-test-cu lists only ${#names[@]} tests" && exit 1; }
+for name in "${names[@]}"; do
+	matches "$name" "$not_on_thin" || one thin 1 "$name"
+done
+for name in "${names[@]}"; do
+	! matches "$name" "$on_four" || reason_to_skip four "$name" >/dev/null || one 4kn 2 "$name"
+	! matches "$name" "$on_removable" || one removable 3 "$name"
+	! matches "$name" "$on_read_only" || one read-only 4 "$name"
+done
+stop_hawserd
+equal stops-with-0 0 $?

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# covers: fault-H06
+#
+# A store that cannot be opened leaves its unit out, says why, and the rest
+# serves; a store that fails in part fails there only.
+# shellcheck source=tests/lib/hawserd.sh
+. "$(dirname "$0")/../lib/hawserd.sh"
+need iscsi-inq qemu-io
+
+thin_lu good 64MiB
+lu absent 'type = "file"' "path = \"$dir/absent.img\"" 'size = "64MiB"'
+mkdir "$dir/folder"
+lu folder 'type = "file"' "path = \"$dir/folder\""
+lu no-device 'type = "block"' "path = \"$dir/good.img.txt\""
+target "$iqn" 0=good 1=absent 2=folder 3=no-device
+configure
+: >"$dir/good.img.txt"
+start_hawserd
+check good-serves qemu-io -f raw -c 'write -P 0x21 0 1M' -c 'read -P 0x21 0 1M' "$(url 0)"
+for name in absent folder no-device; do
+	check "$name-is-named" grep -qE "(error|warn|<[34]>).*$name|$name.*(error|cannot|No such|not )" "$log"
+done
+for lun in 1 2 3; do
+	refused "lun-$lun-is-left-out" 1 . qemu-io -f raw -c 'read 0 4K' "$(url $lun)"
+done
+stop_hawserd
+equal stops-with-0 0 $?
+
+# A file that QEMU has open is not opened too, nor the other way round.
+lus=() targets=()
+thin_lu shared 64MiB
+target "$iqn" 0=shared
+configure
+truncate -s 64M "$dir/shared.img"
+qemu-io -f raw -c 'sleep 30000' "$dir/shared.img" >/dev/null 2>&1 &
+other=$!
+locked() {
+	grep -q ":$(stat -c %i "$dir/shared.img") " /proc/locks
+}
+wait_for 10 locked
+start_hawserd
+refused held-by-qemu 1 . qemu-io -f raw -c 'read 0 4K' "$(url 0)"
+kill $other
+wait $other 2>/dev/null
+stop_hawserd
+start_hawserd
+check free-again qemu-io -f raw -c 'read 0 4K' "$(url 0)"
+refused qemu-is-refused 1 lock qemu-io -f raw -c 'read 0 4K' "$dir/shared.img"
+stop_hawserd
+equal stops-with-0-too 0 $?
