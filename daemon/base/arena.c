@@ -270,11 +270,13 @@ static void give_all(struct arena *a, struct arena_buf *buf)
 /* NOLINTNEXTLINE(readability-non-const-parameter): the vector is for writing. */
 static int append(struct arena *a, struct arena_buf *buf, uint8_t *p, size_t length)
 {
-	struct iovec *last = buf->n ? &buf->iov[buf->n - 1] : NULL;
+	if (buf->n) {
+		struct iovec *last = &buf->iov[buf->n - 1];
 
-	if (last && (uint8_t *)last->iov_base + last->iov_len == p) {
-		last->iov_len += length;
-		return 0;
+		if ((uint8_t *)last->iov_base + last->iov_len == p) {
+			last->iov_len += length;
+			return 0;
+		}
 	}
 	if (buf->n == ARENA_IOV_MAX)
 		return -EAGAIN;
@@ -290,33 +292,47 @@ static int append(struct arena *a, struct arena_buf *buf, uint8_t *p, size_t len
 	return 0;
 }
 
-/* Takes n chunks of a class, in runs as long as there are; smaller chunks where there is none. */
+static int take_and_append(struct arena *a, enum chunk_class class, unsigned n, size_t length,
+			   struct arena_buf *buf)
+{
+	uint8_t *p = take_run(a, class, n);
+	int rc;
+
+	if (!p)
+		return -ENOBUFS;
+	rc = append(a, buf, p, length);
+	if (rc < 0)
+		give_range(a, &(struct iovec){ p, length });
+	return rc;
+}
+
+/*
+ * Takes n chunks of a class, in runs as long as there are; smaller chunks where there is none.
+ * Where even pages are gone while a chunk of 64 KiB is left, it serves as up to 16 pages; the
+ * chunk is held whole, and nothing else can follow in the buffer then.
+ */
 static int take(struct arena *a, enum chunk_class class, unsigned n, struct arena_buf *buf)
 {
 	unsigned run = classes[class].longest_run;
 
 	while (n) {
-		uint8_t *p;
+		int rc;
 
 		if (run > n)
 			run = n;
-		p = take_run(a, class, run);
-		if (p) {
-			size_t length = (size_t)run << classes[class].shift;
-			int rc = append(a, buf, p, length);
-
-			if (rc < 0) {
-				give_range(a, &(struct iovec){ p, length });
-				return rc;
-			}
+		rc = take_and_append(a, class, run, (size_t)run << classes[class].shift, buf);
+		if (!rc)
 			n -= run;
-		} else if (run > 1) {
+		else if (rc != -ENOBUFS)
+			return rc;
+		else if (run > 1)
 			run /= 2;
-		} else if (class == CHUNK_4K) {
-			return -EAGAIN;
-		} else {
+		else if (class != CHUNK_4K)
 			return take(a, class - 1, n * 16, buf); /* 1 MiB: 16 of 64 KiB: 16 of 4 */
-		}
+		else if (n <= 16)
+			return take_and_append(a, CHUNK_64K, 1, n * PAGE_BYTES, buf) ? -EAGAIN : 0;
+		else
+			return -EAGAIN;
 	}
 	return 0;
 }

@@ -160,6 +160,28 @@ START_TEST(scattered_pages_serve)
 }
 END_TEST
 
+/* All that is left lies in chunks of 64 KiB: pages are cut from one of them. */
+START_TEST(a_large_chunk_serves_as_pages)
+{
+	struct arena *a = make(MIB);
+	struct arena_buf large, small, rest;
+
+	ck_assert_int_eq(arena_get(a, 960 * KIB, &large), 0);
+	ck_assert_int_eq(arena_get(a, 5000, &small), 0);
+	check_buf(a, &small, 5000);
+	stamp(&large, 1);
+	stamp(&small, 2);
+	check_stamp(&large, 1);
+	ck_assert_uint_eq(arena_free_bytes(a), 0); /* held whole */
+	ck_assert_int_eq(arena_get(a, 1, &rest), -EAGAIN);
+	arena_put(a, &small);
+	ck_assert_uint_eq(arena_free_bytes(a), 64 * KIB);
+	arena_put(a, &large);
+	ck_assert_uint_eq(arena_free_bytes(a), MIB);
+	arena_destroy(a);
+}
+END_TEST
+
 /* More pieces than a vector holds: refused, and nothing stays behind. */
 START_TEST(vector_is_bounded)
 {
@@ -192,15 +214,19 @@ struct wait {
 };
 
 static unsigned n_served;
+static bool inside_ready;
 
 static void wait_ready(struct arena_waiter *w)
 {
 	struct wait *wait = container_of(w, struct wait, w);
 
+	ck_assert(!inside_ready);
+	inside_ready = true;
 	wait->served = ++n_served;
 	check_buf(wait->arena, &wait->buf, w->length);
 	if (wait->put_at_once)
 		arena_put(wait->arena, &wait->buf); /* from inside: must not serve recursively */
+	inside_ready = false;
 }
 
 static void wait_for(struct arena *a, struct wait *wait, size_t length)
@@ -315,5 +341,5 @@ START_TEST(random_use)
 END_TEST
 
 UNIT_MAIN("base/arena", lengths_of_all_kinds, nothing_costs_nothing, impossible_lengths_are_refused,
-	  all_or_nothing, scattered_pages_serve, vector_is_bounded, first_come_first_served,
-	  ready_may_put_at_once, who_gives_up_is_not_served, random_use)
+	  all_or_nothing, scattered_pages_serve, a_large_chunk_serves_as_pages, vector_is_bounded,
+	  first_come_first_served, ready_may_put_at_once, who_gives_up_is_not_served, random_use)
