@@ -13,6 +13,8 @@
 #include "daemon/base/bytes.h"
 #include "scsi/cdb.h"
 #include "scsi/exec.h"
+#include "scsi/home.h"
+#include "scsi/iov.h"
 #include "scsi/opcodes.h"
 
 #include <string.h>
@@ -286,8 +288,18 @@ static bool parse_select(const struct lu_geometry *geo, bool six, const uint8_t 
 	return true;
 }
 
+/* The list in one piece. */
+static const uint8_t *whole_list(struct scsi_task *t)
+{
+	if (t->buf.n == 1)
+		return t->buf.iov[0].iov_base;
+	iov_copy_out(t->buf.iov, t->buf.n, 0, t->home->answer, t->buf.length);
+	return t->home->answer;
+}
+
 static void select_action(struct scsi_task *t)
 {
+	const uint8_t *list = whole_list(t);
 	struct scsi_lu *lu = t->lu;
 	uint8_t flips[MODE_SLOTS];
 	struct scsi_sense sense;
@@ -295,8 +307,8 @@ static void select_action(struct scsi_task *t)
 
 	pthread_mutex_lock(&lu->lock);
 	read_flips(lu, flips);
-	ok = parse_select(&lu->geo, t->cdb[0] == OPCODE_MODE_SELECT6, t->buf.iov[0].iov_base,
-			  t->buf.length, flips, &sense);
+	ok = parse_select(&lu->geo, t->cdb[0] == OPCODE_MODE_SELECT6, list, t->buf.length, flips,
+			  &sense);
 	for (unsigned i = 0; ok && i < MODE_SLOTS; i++) {
 		changed |= lu->mode_current[i] != flips[i];
 		__atomic_store_n(&lu->mode_current[i], flips[i], __ATOMIC_RELAXED);
