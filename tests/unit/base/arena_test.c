@@ -315,7 +315,7 @@ START_TEST(random_use)
 	struct arena *a = make(24 * MIB);
 	unsigned seed = 42;
 
-	for (int step = 0; step < 5000; step++) {
+	for (int step = 0; step < 1500; step++) {
 		unsigned i = (unsigned)rand_r(&seed) % 64;
 		size_t length = (size_t)1 << (unsigned)rand_r(&seed) % 23;
 
