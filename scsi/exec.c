@@ -295,15 +295,15 @@ void scsi_submit(struct scsi_task *t)
 		return;
 	}
 	rq = task_request(t);
-	t->op = scsi_op_find(&rq, &sense);
+	t->op = scsi_op_lookup(&rq, &sense);
 	if (exec_unlikely(!t->op)) {
 		exec_fail(t, sense);
 		return;
 	}
 	if (exec_unlikely(gate) && !gate_pass(t, gate))
 		return;
-	if (exec_unlikely(rq.read_only && t->op->flags & OP_CHANGES)) {
-		exec_fail(t, sense_write_protected());
+	if (exec_unlikely(!scsi_op_check(t->op, &rq, &sense))) {
+		exec_fail(t, sense);
 		return;
 	}
 	if (t->op->flags & OP_MEDIUM && exec_unlikely(gate & GATE_NOT_READY || !itl->queue) &&
