@@ -245,6 +245,7 @@ START_TEST(first_come_first_served)
 	struct arena_buf b1, b2, late;
 	struct wait large, small;
 
+	n_served = 0;
 	ck_assert_int_eq(arena_get(a, MIB, &b1), 0);
 	ck_assert_int_eq(arena_get(a, 512 * KIB, &b2), 0);
 	ck_assert_int_eq(arena_get(a, 2 * MIB, &late), -EAGAIN);
@@ -273,6 +274,7 @@ START_TEST(ready_may_put_at_once)
 	struct arena *a = make(MIB);
 	struct arena_buf buf;
 
+	n_served = 0;
 	ck_assert_int_eq(arena_get(a, MIB, &buf), 0);
 	for (int i = 0; i < 100; i++) {
 		wait_for(a, &waits[i], MIB);
@@ -292,6 +294,7 @@ START_TEST(who_gives_up_is_not_served)
 	struct arena_buf buf;
 	struct wait gone, stays, never = { 0 };
 
+	n_served = 0;
 	ck_assert_int_eq(arena_get(a, MIB, &buf), 0);
 	wait_for(a, &gone, MIB);
 	wait_for(a, &stays, 4096);

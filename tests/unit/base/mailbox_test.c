@@ -88,6 +88,7 @@ START_TEST(none_is_lost_none_is_slept_over)
 	struct reactor_stats stats;
 	unsigned numbers[THREADS], total = 0;
 
+	memset(seen, 0, sizeof(seen));
 	receiver = make();
 	for (unsigned i = 0; i < THREADS; i++) {
 		numbers[i] = i;
@@ -154,6 +155,7 @@ END_TEST
 
 START_TEST(a_message_to_oneself_runs_and_costs_no_wake)
 {
+	memset(seen, 0, sizeof(seen));
 	receiver = make();
 	note_send(receiver, THREADS, 0);
 	note_send(receiver, THREADS, 1);
