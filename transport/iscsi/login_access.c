@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who logs in, to what, and whether that may be; and the session that comes of it.
+ */
+#include "daemon/base/log.h"
+#include "daemon/base/text.h"
+#include "transport/iscsi/login_private.h"
+#include "transport/portal.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A name in its normal form; the same again is let through (FreeNAS' initiators repeat it). */
+static enum iscsi_login_status declare_name(struct iscsi_login *l, char *name, const char *value)
+{
+	char lower[ISCSI_NAME_MAX + 1];
+
+	if (iscsi_name_check(value, lower))
+		return LOGIN_INITIATOR_ERROR;
+	if ((name[0] || l->names_known) && strcmp(name, lower))
+		return LOGIN_INITIATOR_ERROR;
+	strcpy(name, lower);
+	return LOGIN_SUCCESS;
+}
+
+static enum iscsi_login_status declare_session_type(struct iscsi_login *l, const char *value)
+{
+	bool discovery = !strcmp(value, "Discovery");
+
+	if (!discovery && strcmp(value, "Normal"))
+		return LOGIN_SESSION_TYPE;
+	if ((l->session_type_known || l->names_known) && discovery != l->discovery)
+		return LOGIN_INITIATOR_ERROR;
+	l->session_type_known = true;
+	l->discovery = discovery;
+	return LOGIN_SUCCESS;
+}
+
+static void log_architecture(const struct iscsi_login *l, const char *value)
+{
+	char text[128];
+
+	text_escape(value, strlen(value), text, sizeof(text));
+	log_debug(LOG_ISCSI, "portal %s: initiator says it is %s", l->conn->portal->text, text);
+}
+
+enum iscsi_login_status login_declare(struct iscsi_login *l, enum key_id id, const char *value)
+{
+	switch (id) {
+	case KEY_INITIATOR_NAME:
+		return declare_name(l, l->initiator, value);
+	case KEY_TARGET_NAME:
+		return declare_name(l, l->target_name, value);
+	case KEY_SESSION_TYPE:
+		return declare_session_type(l, value);
+	case KEY_INITIATOR_ALIAS:
+		return text_copy(l->initiator_alias, sizeof(l->initiator_alias), value)
+			   ? LOGIN_INITIATOR_ERROR
+			   : LOGIN_SUCCESS;
+	case KEY_NODE_ARCHITECTURE:
+		log_architecture(l, value);
+		return LOGIN_SUCCESS;
+	case KEY_TAGGED_BUFFER_FOR_SOLICITED_DATA_ONLY:
+	case KEY_ISER_HELLO_REQUIRED:
+		return strcmp(value, "Yes") && strcmp(value, "No") ? LOGIN_INITIATOR_ERROR
+								   : LOGIN_SUCCESS;
+	case KEY_CHAP_A:
+	case KEY_CHAP_I:
+	case KEY_CHAP_C:
+	case KEY_CHAP_N:
+	case KEY_CHAP_R:
+		return LOGIN_INITIATOR_ERROR; /* CHAP has not been chosen, 12.1.3 */
+	default:
+		return LOGIN_SUCCESS; /* AuthMethod waits for the names; the rest needs nothing */
+	}
+}
+
+/* Is the target to be had at the portal that the initiator has come to? */
+static bool at_portal(const struct iscsi_target *t, const struct portal *p)
+{
+	for (unsigned i = 0; i < t->n_portals; i++)
+		if (t->portals[i].tpgt == p->tpgt)
+			return true;
+	return t->n_portals == 0;
+}
+
+static enum iscsi_login_status check_target(struct iscsi_login *l)
+{
+	const struct iscsi_target *t = policy_find(l->policy, l->target_name);
+
+	if (!t || !at_portal(t, l->conn->portal))
+		return LOGIN_NOT_FOUND;
+	l->rule = policy_admit(t, l->initiator, &l->conn->peer);
+	if (!l->rule)
+		return LOGIN_AUTHORIZATION_FAILURE;
+	l->target = t;
+	l->keys.limits = &t->keys;
+	if (t->redirect[0])
+		return LOGIN_MOVED_TEMPORARILY;
+	if (!t->online)
+		return LOGIN_UNAVAILABLE;
+	/* There is no method yet by which an account could be proved. */
+	if (l->rule->account)
+		return LOGIN_AUTHENTICATION_FAILURE;
+	return LOGIN_SUCCESS;
+}
+
+/* The session that a login with TSIH wants to join. */
+static enum iscsi_login_status find_session(struct iscsi_login *l, struct iscsi_session **ret)
+{
+	struct iscsi_session_key key = {
+		.initiator = l->initiator,
+		.target = l->target_name,
+		.tpgt = l->conn->portal->tpgt,
+	};
+	struct iscsi_session *s;
+	struct list *pos;
+	int r;
+
+	memcpy(key.isid, l->isid, sizeof(key.isid));
+	r = session_find(l->conn->ir, &key, l->tsih, &s);
+	if (r)
+		return r == -EXDEV ? LOGIN_CANNOT_INCLUDE : LOGIN_NO_SESSION;
+	if (s->discovery != l->discovery)
+		return LOGIN_SESSION_TYPE;
+	if (s->tpgt != l->conn->portal->tpgt)
+		return LOGIN_CANNOT_INCLUDE;
+	list_for_each (pos, &s->conns) {
+		/* One kind of transport for all connections (RFC 7145 5.1). */
+		const struct iscsi_conn *other = list_entry(pos, struct iscsi_conn, session_node);
+
+		if (other->dm != l->conn->dm)
+			return LOGIN_CANNOT_INCLUDE;
+	}
+	*ret = s;
+	return LOGIN_SUCCESS;
+}
+
+/* What the leading connection has negotiated for the session holds for this one. */
+static void inherit_keys(struct iscsi_login *l, struct iscsi_session *s)
+{
+	struct iscsi_keys *k = &l->keys.keys;
+	const struct iscsi_keys own = *k;
+
+	if (list_empty(&s->conns))
+		return;
+	*k = list_entry(list_first(&s->conns), struct iscsi_conn, session_node)->keys;
+	k->header_digest = own.header_digest;
+	k->data_digest = own.data_digest;
+	k->max_recv_data_segment_length = own.max_recv_data_segment_length;
+	k->max_send_data_segment_length = own.max_send_data_segment_length;
+}
+
+enum iscsi_login_status login_find_target(struct iscsi_login *l)
+{
+	enum iscsi_login_status status;
+	struct iscsi_session *s;
+
+	if (!l->initiator[0] || (!l->discovery && !l->target_name[0]))
+		return LOGIN_MISSING_PARAMETER; /* 6.3 */
+	l->target = NULL;
+	l->rule = NULL;
+	l->keys.limits = &l->policy->keys;
+	l->keys.discovery = l->discovery;
+	if (l->target_name[0]) {
+		status = check_target(l);
+		if (status)
+			return status;
+	}
+	if (!l->tsih)
+		return LOGIN_SUCCESS;
+	status = find_session(l, &s);
+	if (!status)
+		inherit_keys(l, s);
+	return status;
+}
+
+/* The first method that both sides can: None, when the rule needs no account (12.1). */
+enum iscsi_login_status login_choose_auth(struct iscsi_login *l, const char *methods)
+{
+	char item[TEXT_VALUE_MAX + 1];
+
+	while (text_list_next(&methods, item)) {
+		if (strcmp(item, "None"))
+			continue;
+		text_put(&l->out, key_table[KEY_AUTH_METHOD].name, "None");
+		return LOGIN_SUCCESS;
+	}
+	return LOGIN_AUTHENTICATION_FAILURE;
+}
+
+static void claimed(struct session_claim *claim)
+{
+	struct iscsi_login *l = container_of(claim, struct iscsi_login, claim);
+
+	l->waiting = false;
+	if (claim->result)
+		login_refuse(l, LOGIN_OUT_OF_RESOURCES);
+	else
+		login_established(l);
+}
+
+static enum iscsi_login_status new_session(struct iscsi_login *l)
+{
+	struct iscsi_conn *c = l->conn;
+	struct iscsi_session *s = session_create(c, l->discovery ? NULL : l->target);
+
+	if (!s)
+		return LOGIN_OUT_OF_RESOURCES;
+	strcpy(s->initiator, l->initiator);
+	strcpy(s->initiator_alias, l->initiator_alias);
+	strcpy(s->target_name, l->target_name);
+	memcpy(s->isid, l->isid, sizeof(s->isid));
+	s->tpgt = c->portal->tpgt;
+	s->rule = l->discovery ? NULL : l->rule;
+	s->discovery = l->discovery;
+	s->exp_cmdsn = l->cmdsn; /* 11.12.8 */
+	s->max_cmdsn = l->cmdsn + l->policy->window - 1;
+	l->claim.session = s;
+	l->claim.ready = claimed;
+	l->waiting = true;
+	if (session_claim(&l->claim)) {
+		l->waiting = false;
+		return LOGIN_OUT_OF_RESOURCES;
+	}
+	return LOGIN_SUCCESS; /* l may be gone */
+}
+
+static enum iscsi_login_status join_session(struct iscsi_login *l)
+{
+	struct iscsi_session *s;
+	enum iscsi_login_status status = find_session(l, &s);
+
+	if (status)
+		return status;
+	if (session_join(s, l->conn, l->keys.keys.max_connections))
+		return LOGIN_TOO_MANY_CONNECTIONS;
+	login_established(l);
+	return LOGIN_SUCCESS;
+}
+
+enum iscsi_login_status login_claim_session(struct iscsi_login *l)
+{
+	struct iscsi_conn *c = l->conn;
+	enum iscsi_login_status status;
+
+	if (!keys_acceptable(&l->keys))
+		return LOGIN_INITIATOR_ERROR; /* a digest that is required was not offered */
+	if (l->policy != c->ir->policy) {
+		/* Published while the login went on: targets and rules of the old one may be gone.
+		 */
+		policy_unref(l->policy);
+		l->policy = c->ir->policy;
+		policy_ref(l->policy);
+		status = login_find_target(l);
+		if (status)
+			return status;
+	}
+	c->keys = l->keys.keys;
+	return l->tsih ? join_session(l) : new_session(l);
+}

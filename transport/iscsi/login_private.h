@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The login phase between its files: login.c (PDUs in and out), login_stage.c (text, stages),
+ * login_access.c (names, target, rule, session).
+ *
+ * Threads: the connection's reactor. Ownership: see login.h.
+ */
+#ifndef HAWSER_ISCSI_LOGIN_PRIVATE_H
+#define HAWSER_ISCSI_LOGIN_PRIVATE_H
+
+#include "transport/iscsi/keys.h"
+#include "transport/iscsi/login.h"
+#include "transport/iscsi/policy.h"
+#include "transport/iscsi/session.h"
+#include "transport/iscsi/text.h"
+#include "transport/iscsi/wire.h"
+
+#define LOGIN_PDUS_MAX 64 /* requests of one login phase */
+
+struct iscsi_login {
+	struct iscsi_conn *conn;
+	const struct iscsi_policy *policy; /* counted */
+	const struct iscsi_target *target; /* of policy; NULL: discovery, or not known yet */
+	const struct iscsi_rule *rule;
+
+	/* The first request says for all (RFC 7143 11.12) */
+	uint8_t isid[6], version_max, version_min;
+	uint16_t tsih, cid;
+	uint32_t itt, cmdsn;
+
+	unsigned pdus;
+	uint8_t request_flags; /* of the request being answered */
+	uint8_t stage;         /* enum iscsi_stage */
+	bool started;          /* a request has been accepted by its header */
+	bool names_known;      /* the first complete text has been looked at */
+	bool tag_told;         /* TargetPortalGroupTag is in a response */
+	bool answering;        /* a response with the C bit waits for an empty request */
+	bool waiting;          /* for the claim */
+	bool refused;          /* the last response is out */
+	bool discovery, session_type_known;
+	uint16_t refusal; /* enum iscsi_login_status found in the header */
+
+	char initiator[ISCSI_NAME_MAX + 1];
+	char initiator_alias[256];
+	char target_name[ISCSI_NAME_MAX + 1];
+
+	struct key_negotiation keys;
+	struct text_in in;
+	struct text_out out;
+	struct session_claim claim;
+};
+
+/* Every step below returns LOGIN_SUCCESS or the status that ends the login; login.c answers. */
+
+/* login_stage.c: a complete text is in l->in; its answers go to l->out. */
+enum iscsi_login_status login_text(struct iscsi_login *l);
+/* The request asks to leave the stage: may it? */
+enum iscsi_login_status login_check_transit(const struct iscsi_login *l, uint8_t flags);
+
+/* login_access.c */
+enum iscsi_login_status login_declare(struct iscsi_login *l, enum key_id id, const char *value);
+/* Names are in: target, rule, the session named by TSIH. */
+enum iscsi_login_status login_find_target(struct iscsi_login *l);
+/* AuthMethod was offered. */
+enum iscsi_login_status login_choose_auth(struct iscsi_login *l, const char *methods);
+/* Negotiation is over: makes or joins the session. LOGIN_SUCCESS: login_established was called, or
+ * will be when the session that had our name has let go. */
+enum iscsi_login_status login_claim_session(struct iscsi_login *l);
+
+/* login.c */
+void login_established(struct iscsi_login *l);
+void login_refuse(struct iscsi_login *l, enum iscsi_login_status status);
+
+#endif
