@@ -41,6 +41,8 @@ void portal_unref(struct portal *p);
 
 /* The I/O reactors among which connections are spread; set once at start. */
 void portal_set_reactors(struct reactor *const *set, unsigned n);
+/* What portal_set_reactors was given; *ret_n is 0 before that. */
+struct reactor *const *portal_reactors(unsigned *ret_n);
 /* The reactor for a new connection: the one with the fewest. Counts it. */
 struct reactor *portal_place(void);
 void portal_unplace(const struct reactor *r);

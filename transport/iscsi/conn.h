@@ -19,12 +19,15 @@
 
 #include <sys/socket.h>
 
+struct ffp_op;
 struct iscsi_login;
+struct iscsi_parked;
 struct iscsi_policy;
 struct iscsi_session;
 struct iscsi_text;
 struct pool;
 struct portal;
+struct stats;
 
 /* RFC 7143 8.1.3; S2, S6, S7 only where named so by the standard for a target. */
 enum conn_state {
@@ -46,7 +49,9 @@ struct iscsi_reactor {
 	struct pool *tasks;                /* iscsi_task with the largest private part */
 	struct pool *pdus;                 /* iscsi_pdu */
 	size_t task_private;               /* bytes of the largest datamover task part */
+	unsigned task_limit; /* beyond: TASK SET FULL; the rest of the pool is the reserve */
 	unsigned n_conns, n_unauthenticated;
+	struct stats *stats;
 };
 
 /* On the reactor's thread. dms: all transports, NULL at the end. Takes the policy's reference. */
@@ -72,6 +77,9 @@ struct iscsi_publish {
 int iscsi_publish(struct reactor *const *set, unsigned n, struct reactor *control,
 		  struct iscsi_publish *p);
 
+/* Unsolicited data that is still on its way for tasks that are gone: dropped in silence. */
+#define CONN_LATE 16
+
 struct iscsi_conn {
 	struct reactor *reactor;             /* [R] */
 	struct iscsi_reactor *ir;            /* [R] */
@@ -92,6 +100,17 @@ struct iscsi_conn {
 	bool terminating;                    /* [R] terminate was called */
 	struct reactor_timer timer;          /* [R] login limit, then NOP-In */
 	uint64_t last_rx_ms;                 /* [D] */
+	uint64_t deadline_ms;                /* [D] of login, of the logout asked for, of a ping */
+	uint32_t login_cmdsn;                /* [D] ExpCmdSN while there is no session */
+	struct iscsi_rx *rx;                 /* [D] the PDU being received; NULL between PDUs */
+	const struct ffp_op *rx_op;          /* [D] its row, NULL: dropped */
+	struct iscsi_parked *rx_parked;      /* [D] it is kept for its turn */
+	bool rx_counted;                     /* [D] it has advanced ExpCmdSN */
+	struct iovec rx_iov;                 /* [D] where its data goes, if that is one place */
+	uint32_t late[CONN_LATE];            /* [D] ITTs */
+	unsigned n_late;                     /* [D] */
+	uint32_t next_ping;                  /* [D] TTT of the latest NOP-In ping */
+	size_t pdu_bytes;                    /* [D] data of control PDUs queued: limited */
 	uint32_t ping_ttt;       /* [H] TTT of the ping not answered yet; reserved tag: none */
 	unsigned pdus_out;       /* [D] control PDUs queued and not sent: limited */
 	struct iscsi_text *text; /* [D] text negotiation in progress, discovery.c; NULL: none */

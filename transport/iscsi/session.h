@@ -42,6 +42,7 @@ struct iscsi_session {
 	char target_name[ISCSI_NAME_MAX + 1]; /* [H] */
 	uint8_t isid[6];                      /* [H] */
 	uint16_t tsih, tpgt;                  /* [H] */
+	struct sockaddr_storage peer;         /* [R] of the connection lost last */
 	bool discovery;                       /* [H] */
 	bool ending;                          /* [R] */
 	bool in_directory;                    /* [R] under the directory's lock */
@@ -55,21 +56,22 @@ struct iscsi_session {
 	uint32_t exp_cmdsn, max_cmdsn;        /* [H] */
 	unsigned n_tasks, n_immediate;        /* [R] */
 	uint32_t told_max_cmdsn;              /* [D] the MaxCmdSN last sent */
-	struct list parked;                   /* [D] iscsi_parked.node: ahead of ExpCmdSN, in order */
-	unsigned n_parked;                    /* [D] */
-	size_t parked_bytes;                  /* [D] data kept for them */
-	struct list tmfs;                     /* [D] iscsi_tmf.node: in progress */
-	unsigned n_tmfs;                      /* [D] those included whose connection has gone */
-	struct list claims;                   /* [D] claim_ticket.node, under the directory's lock */
-	struct reactor_timer timer;           /* [R] Time2Retain, when no connection is left */
-	struct reactor_job reap;              /* [R] */
+	struct list parked;         /* [D] iscsi_parked.node: ahead of ExpCmdSN, in order */
+	unsigned n_parked;          /* [D] */
+	size_t parked_bytes;        /* [D] data kept for them */
+	struct list tmfs;           /* [D] ffp_tmf.node: in progress */
+	unsigned n_tmfs;            /* [D] those included whose connection has gone */
+	struct list claims;         /* [D] claim_ticket.node, under the directory's lock */
+	uint64_t retain_ms;         /* [H] Time2Wait + Time2Retain; 0: ends at once */
+	struct reactor_timer timer; /* [R] Time2Retain, when no connection is left */
+	struct reactor_job reap;    /* [R] */
 	struct list tasks[SESSION_ITT_BUCKETS];          /* [R] iscsi_task.itt_node, by ITT */
 	struct it_nexus nexus;                           /* [H] unit attentions */
 	uint64_t reads, writes, read_bytes, write_bytes; /* [D] */
 };
 
 /* What ends a task on the wire once all unsolicited data has been taken. */
-enum task_answer { ANSWER_NONE, ANSWER_STATUS, ANSWER_DATA };
+enum task_answer { ANSWER_NONE, ANSWER_STATUS, ANSWER_DATA, ANSWER_GIVEN };
 
 /* A SCSI command, from its header to the end of its response. */
 struct iscsi_task {

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The directory of all sessions of the process: names to session for reinstatement, TSIHs.
+ *
+ * A session that is to make room lives on a reactor of its own, perhaps another one, so it is told
+ * by message; the login that wants its place waits with a ticket until it has left. Nobody waits
+ * while holding the lock. Discovery sessions have a TSIH and no place: several with one name and
+ * ISID may exist, since they have no target (RFC 7143 4.4.3 speaks of normal sessions; ESXi and
+ * open-iscsi use one ISID for all of theirs).
+ */
+#include "daemon/base/log.h"
+#include "transport/iscsi/ffp.h"
+#include "transport/iscsi/policy.h"
+#include "transport/iscsi/session.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUCKETS 1024u
+#define TSIHS   65536u
+
+struct claim_ticket {
+	struct reactor_msg msg;      /* to the claim's reactor, once the place is free */
+	struct list node;            /* iscsi_session.claims of the one that leaves */
+	struct session_claim *claim; /* NULL: its login has died */
+	struct iscsi_session *session;
+	struct reactor *reactor;
+	bool granted; /* the message is on its way */
+	int result;
+};
+
+/* "End this session", to its reactor; by id, since it may be gone when the message arrives. */
+struct end_order {
+	struct reactor_msg msg;
+	struct reactor *reactor;
+	uint64_t id;
+	const char *why; /* static text */
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct list buckets[BUCKETS]; /* iscsi_session.dir_node */
+	bool ready;
+	unsigned n;
+	uint16_t last_tsih;
+	uint8_t tsih_used[TSIHS / 8];
+} dir = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void dir_lock(void)
+{
+	pthread_mutex_lock(&dir.lock);
+	for (unsigned i = 0; !dir.ready && i < BUCKETS; i++)
+		list_init(&dir.buckets[i]);
+	dir.ready = true;
+}
+
+static void dir_unlock(void)
+{
+	pthread_mutex_unlock(&dir.lock);
+}
+
+static uint32_t hash(uint32_t h, const void *bytes, size_t n)
+{
+	const uint8_t *p = bytes;
+
+	while (n--)
+		h = (h ^ *p++) * 16777619u; /* FNV-1a */
+	return h;
+}
+
+static struct list *bucket_of(const char *initiator, const char *target)
+{
+	uint32_t h = hash(2166136261u, initiator, strlen(initiator));
+
+	return &dir.buckets[hash(h, target, strlen(target)) % BUCKETS];
+}
+
+static bool same_place(const struct iscsi_session *a, const struct iscsi_session *b)
+{
+	return !a->discovery && !b->discovery && a->tpgt == b->tpgt &&
+	       !memcmp(a->isid, b->isid, sizeof(a->isid)) && !strcmp(a->initiator, b->initiator) &&
+	       !strcmp(a->target_name, b->target_name);
+}
+
+static struct iscsi_session *find_rival(const struct iscsi_session *s)
+{
+	struct list *bucket = bucket_of(s->initiator, s->target_name), *pos;
+
+	list_for_each (pos, bucket) {
+		struct iscsi_session *other = list_entry(pos, struct iscsi_session, dir_node);
+
+		if (other != s && same_place(other, s))
+			return other;
+	}
+	return NULL;
+}
+
+/* 0 is no TSIH. Long unused numbers first, so that a late login does not meet a stranger. */
+static uint16_t take_tsih(void)
+{
+	for (unsigned i = 0; i < TSIHS; i++) {
+		uint16_t t = ++dir.last_tsih;
+
+		if (t && !(dir.tsih_used[t / 8] & (1u << (t % 8)))) {
+			dir.tsih_used[t / 8] |= (uint8_t)(1u << (t % 8));
+			return t;
+		}
+	}
+	return 0;
+}
+
+static int enter(struct iscsi_session *s)
+{
+	uint16_t tsih = take_tsih();
+
+	if (!tsih)
+		return -ENOSPC;
+	s->tsih = tsih;
+	s->in_directory = true;
+	list_add_tail(bucket_of(s->initiator, s->target_name), &s->dir_node);
+	dir.n++;
+	return 0;
+}
+
+static unsigned count_target(const char *target)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < BUCKETS; i++) {
+		struct list *pos;
+
+		list_for_each (pos, &dir.buckets[i])
+			n += !strcmp(list_entry(pos, struct iscsi_session, dir_node)->target_name,
+				     target);
+	}
+	return n;
+}
+
+static bool has_room(const struct iscsi_session *s)
+{
+	if (s->policy->max_sessions && dir.n >= s->policy->max_sessions)
+		return false;
+	return !s->target || !s->target->max_sessions ||
+	       count_target(s->target_name) < s->target->max_sessions;
+}
+
+static void end_ordered(struct reactor_msg *msg)
+{
+	struct end_order *o = container_of(msg, struct end_order, msg);
+	struct iscsi_reactor *ir = iscsi_reactor_of(o->reactor);
+	struct list *pos, *next;
+
+	if (ir) {
+		list_for_each_safe (pos, next, &ir->sessions) {
+			struct iscsi_session *s = list_entry(pos, struct iscsi_session, node);
+
+			if (s->id == o->id)
+				session_end(s, o->why);
+		}
+	}
+	free(o);
+}
+
+/* -ENOMEM or 0. Under the lock: the session is there as long as it is in the directory. */
+static int order_end(const struct iscsi_session *s, const char *why)
+{
+	struct end_order *o = malloc(sizeof(*o));
+
+	if (!o)
+		return -ENOMEM;
+	o->msg.run = end_ordered;
+	o->reactor = s->ir->reactor;
+	o->id = s->id;
+	o->why = why;
+	reactor_send(o->reactor, &o->msg);
+	return 0;
+}
+
+static void finish(struct session_claim *claim, int result)
+{
+	struct iscsi_session *s = claim->session;
+
+	if (!result && !s->discovery)
+		result = session_start_nexus(s);
+	claim->result = result;
+	claim->ready(claim);
+}
+
+static void granted(struct reactor_msg *msg)
+{
+	struct claim_ticket *t = container_of(msg, struct claim_ticket, msg);
+	struct session_claim *claim = t->claim;
+	int result = t->result;
+
+	free(t);
+	if (!claim)
+		return;
+	claim->ticket = NULL;
+	finish(claim, result);
+}
+
+/* Under the lock. */
+static int wait_for(struct iscsi_session *rival, struct session_claim *claim)
+{
+	struct claim_ticket *t = calloc(1, sizeof(*t));
+
+	if (!t || order_end(rival, "the initiator has logged in again (session reinstatement)")) {
+		free(t);
+		return -ENOMEM;
+	}
+	t->msg.run = granted;
+	t->claim = claim;
+	t->session = claim->session;
+	t->reactor = claim->session->ir->reactor;
+	claim->ticket = t;
+	claim->session->reinstates = true;
+	list_add_tail(&rival->claims, &t->node);
+	return 0;
+}
+
+int session_claim(struct session_claim *claim)
+{
+	struct iscsi_session *s = claim->session, *rival;
+	int err;
+
+	claim->ticket = NULL;
+	dir_lock();
+	rival = s->discovery ? NULL : find_rival(s);
+	if (rival)
+		err = wait_for(rival, claim);
+	else
+		err = has_room(s) ? enter(s) : -ENOSPC;
+	dir_unlock();
+	if (!err && !rival)
+		finish(claim, 0);
+	return err;
+}
+
+void session_claim_cancel(struct session_claim *claim)
+{
+	struct claim_ticket *t = claim->ticket;
+
+	if (!t)
+		return;
+	claim->ticket = NULL;
+	dir_lock();
+	if (t->granted) {
+		t->claim = NULL; /* the message on its way frees it */
+		t = NULL;
+	} else {
+		list_del(&t->node);
+	}
+	dir_unlock();
+	free(t);
+}
+
+/* The newest login gets the place; those that it overtook have lost. Under the lock. */
+static void pass_on(struct list *claims)
+{
+	struct list *n;
+
+	while ((n = list_pop(claims))) {
+		struct claim_ticket *t = list_entry(n, struct claim_ticket, node);
+
+		t->result = list_empty(claims) ? enter(t->session) : -ECANCELED;
+		t->granted = true;
+		reactor_send(t->reactor, &t->msg);
+	}
+}
+
+bool directory_leave(struct iscsi_session *s)
+{
+	bool was;
+
+	dir_lock();
+	was = s->in_directory;
+	if (was) {
+		s->in_directory = false;
+		list_del(&s->dir_node);
+		dir.tsih_used[s->tsih / 8] &= (uint8_t) ~(1u << (s->tsih % 8));
+		dir.n--;
+		pass_on(&s->claims);
+	}
+	dir_unlock();
+	return was;
+}
+
+int session_find(struct iscsi_reactor *ir, const struct iscsi_session_key *key, uint16_t tsih,
+		 struct iscsi_session **ret)
+{
+	struct list *bucket, *pos;
+	int err = -ENOENT;
+
+	dir_lock();
+	bucket = bucket_of(key->initiator, key->target);
+	list_for_each (pos, bucket) {
+		struct iscsi_session *s = list_entry(pos, struct iscsi_session, dir_node);
+
+		if (s->tsih != tsih || s->discovery || strcmp(s->initiator, key->initiator) ||
+		    strcmp(s->target_name, key->target) ||
+		    memcmp(s->isid, key->isid, sizeof(s->isid)))
+			continue;
+		err = s->ir == ir ? 0 : -EXDEV;
+		if (!err)
+			*ret = s;
+		break;
+	}
+	dir_unlock();
+	return err;
+}
+
+void directory_end_others(const struct iscsi_session *except, const char *why)
+{
+	dir_lock();
+	for (unsigned i = 0; i < BUCKETS; i++) {
+		struct list *pos;
+
+		list_for_each (pos, &dir.buckets[i]) {
+			struct iscsi_session *s = list_entry(pos, struct iscsi_session, dir_node);
+
+			if (s != except && !strcmp(s->target_name, except->target_name))
+				order_end(s, why);
+		}
+	}
+	dir_unlock();
+}

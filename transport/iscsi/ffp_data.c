@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Data of a command: what comes unasked with it and behind it, what is asked for, and when all of
+ * it is there. Solicited data is the transport's own business but for its end.
+ */
+#include "daemon/base/bytes.h"
+#include "scsi/exec.h"
+#include "transport/iscsi/ffp.h"
+#include "transport/iscsi/pdu.h"
+
+#include <errno.h>
+
+/* RFC 7143 11.4.7.2 */
+#define ASC_INCORRECT_AMOUNT_OF_DATA   0x0c0d
+#define ASC_PROTOCOL_SERVICE_CRC_ERROR 0x4705
+
+void ffp_data_out(struct scsi_task *st)
+{
+	struct iscsi_task *t = iscsi_task_of(st);
+
+	t->collecting = true;
+	t->session->writes++;
+	t->session->write_bytes += st->data_out_length;
+	if (st->data_out_length <= t->unsolicited_end)
+		return;
+	/* All that does not come by itself is asked for at once (4.2.5.2). */
+	t->soliciting = true;
+	t->conn->dm->get_data(t, t->unsolicited_end, st->data_out_length - t->unsolicited_end);
+}
+
+void ffp_data_progress(struct iscsi_task *t)
+{
+	if (!ffp_drained(t) || t->soliciting || t->releasing || t->answer == ANSWER_GIVEN)
+		return;
+	if (t->answer) {
+		ffp_answer(t);
+		return;
+	}
+	if (!t->collecting)
+		return;
+	t->collecting = false;
+	if (t->failed)
+		scsi_data_failed(&t->scsi, t->failure);
+	else
+		scsi_data_received(&t->scsi);
+}
+
+/* Data arrives and has no place: the command gets no further. False: it is beyond that. */
+static void give_up_place(struct iscsi_task *t, uint8_t status)
+{
+	t->dropping = true;
+	if (t->submitted && !t->answer)
+		scsi_refuse(&t->scsi, status);
+}
+
+void ffp_place_data(struct iscsi_task *t, struct iscsi_rx *rx)
+{
+	if (!rx->length)
+		return;
+	if (!t->dropping && !t->collecting)
+		give_up_place(t, SCSI_TASK_SET_FULL);
+	if (t->dropping || t->unsolicited_got >= t->scsi.buf.length)
+		return;
+	/* What lies behind the buffer, because the CDB asks for less, is dropped by the transport.
+	 */
+	rx->iov = t->scsi.buf.iov;
+	rx->iovcnt = t->scsi.buf.n;
+	rx->skip = t->unsolicited_got;
+}
+
+int ffp_scsi_data(struct iscsi_conn *c, struct iscsi_rx *rx)
+{
+	const struct bhs_scsi_command *h = (const void *)rx->bhs;
+	struct iscsi_task *t = rx->task;
+
+	(void)c;
+	if (!t)
+		return 0;
+	t->unsolicited_got += rx->length;
+	if ((h->flags & ISCSI_FINAL) || t->unsolicited_got >= t->unsolicited_end)
+		t->unsolicited_final = true;
+	ffp_data_progress(t);
+	return 0;
+}
+
+/*
+ * The data of a task has gone wrong: what was asked for is not waited for any more, what comes
+ * unasked is dropped to its end, then the task ends with this sense (RFC 7143 11.4.2, 11.17.1).
+ */
+static void fail(struct iscsi_task *t, uint16_t asc_ascq)
+{
+	if (t->failed || t->answer == ANSWER_GIVEN)
+		return;
+	t->failed = true;
+	t->failure = sense_make(SENSE_ABORTED_COMMAND, asc_ascq);
+	if (t->soliciting) {
+		t->soliciting = false;
+		t->releasing = !t->conn->dm->release(t);
+	}
+	if (!t->collecting)
+		give_up_place(t, SCSI_BUSY);
+	t->dropping = true;
+}
+
+static void note_final(struct iscsi_task *t)
+{
+	t->unsolicited_final = true;
+	t->unsolicited_end = t->unsolicited_got;
+}
+
+/* What an unsolicited Data-Out has to look like (11.7); REJECT_NONE: as it should. */
+static uint8_t check(const struct iscsi_task *t, const struct bhs_data_out *h, uint32_t length)
+{
+	if (t->unsolicited_final || get_be32(h->datasn) != t->next_datasn)
+		return REJECT_PROTOCOL_ERROR;
+	if (get_be32(h->buffer_offset) != t->unsolicited_got ||
+	    length > t->unsolicited_end - t->unsolicited_got)
+		return REJECT_INVALID_PDU_FIELD;
+	return REJECT_NONE;
+}
+
+/* No task: it is gone, or waits for its turn, or there never was one. */
+static int orphan(struct iscsi_conn *c, struct iscsi_rx *rx)
+{
+	const struct bhs_data_out *h = (const void *)rx->bhs;
+	bool final = h->flags & ISCSI_FINAL;
+	uint32_t itt = get_be32(h->itt);
+	struct iscsi_parked *parked = ffp_find_parked(c->session, itt);
+
+	if (ffp_is_late(c, itt, final))
+		return 0;
+	if (parked && parked->conn == c) {
+		parked->lost = true;
+		parked->final |= final;
+		return 0;
+	}
+	return pdu_reject_full(c, rx, REJECT_INVALID_PDU_FIELD);
+}
+
+int ffp_data_out_header(struct iscsi_conn *c, struct iscsi_rx *rx)
+{
+	const struct bhs_data_out *h = (const void *)rx->bhs;
+	struct iscsi_task *t = session_find_task(c->session, get_be32(h->itt));
+	uint8_t reason;
+
+	if (!t)
+		return orphan(c, rx);
+	if (t->conn != c) /* of a command of another connection (4.2.5.1) */
+		return pdu_reject_full(c, rx, REJECT_PROTOCOL_ERROR);
+	if (t->unsolicited_final && !rx->length)
+		return 0;
+	reason = t->dropping ? REJECT_NONE : check(t, h, rx->length);
+	if (t->unsolicited_final) { /* too late to do harm: its data is complete */
+		if (!t->collecting)
+			return pdu_reject_full(c, rx, REJECT_PROTOCOL_ERROR);
+		reason = REJECT_PROTOCOL_ERROR;
+	}
+	rx->task = t;
+	if (reason) {
+		if (pdu_reject_full(c, rx, reason))
+			return -ENOBUFS;
+		fail(t, reason == REJECT_PROTOCOL_ERROR ? ASC_PROTOCOL_SERVICE_CRC_ERROR
+							: ASC_INCORRECT_AMOUNT_OF_DATA);
+		return 0;
+	}
+	t->next_datasn++;
+	/* "... MUST be either FirstBurstLength or the whole" (4.2.5.2) */
+	if (!t->dropping && (h->flags & ISCSI_FINAL) &&
+	    t->unsolicited_got + rx->length != t->unsolicited_end)
+		fail(t, ASC_INCORRECT_AMOUNT_OF_DATA);
+	ffp_place_data(t, rx);
+	return 0;
+}
+
+int ffp_data_out_data(struct iscsi_conn *c, struct iscsi_rx *rx)
+{
+	const struct bhs_data_out *h = (const void *)rx->bhs;
+	struct iscsi_task *t = rx->task;
+
+	(void)c;
+	if (!t)
+		return 0;
+	if (rx->length <= t->unsolicited_end - t->unsolicited_got)
+		t->unsolicited_got += rx->length;
+	if ((h->flags & ISCSI_FINAL) || (!t->dropping && t->unsolicited_got == t->unsolicited_end))
+		note_final(t);
+	ffp_data_progress(t);
+	return 0;
+}
+
+/* Its digest was wrong: the command ends with that (RFC 7143 7.8, level 0). */
+void ffp_data_out_undo(struct iscsi_conn *c, struct iscsi_rx *rx)
+{
+	if (!rx->task)
+		return;
+	fail(rx->task, ASC_PROTOCOL_SERVICE_CRC_ERROR);
+	ffp_data_out_data(c, rx);
+}
+
+void iscsi_data_out_bad(struct iscsi_conn *c, struct iscsi_task *t, const uint8_t bhs[static 48],
+			uint8_t reject)
+{
+	if (pdu_reject(c, bhs, reject)) {
+		iscsi_conn_terminate(c, false);
+		return;
+	}
+	if (!t || t->conn != c)
+		return;
+	fail(t, reject == REJECT_INVALID_PDU_FIELD ? ASC_INCORRECT_AMOUNT_OF_DATA
+						   : ASC_PROTOCOL_SERVICE_CRC_ERROR);
+	ffp_data_progress(t);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Task management (RFC 7143 11.5, 11.6). What concerns this session's tasks on the wire is done
+ * here, so that none of them answers after the function did; the rest is scsi/tmf.c's.
+ */
+#include "daemon/base/bytes.h"
+#include "daemon/base/stats.h"
+#include "scsi/exec.h"
+#include "transport/iscsi/ffp.h"
+#include "transport/iscsi/pdu.h"
+#include "transport/iscsi/policy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FUNCTION_MASK 0x7f
+
+enum tmf_scope { SCOPE_NONE, SCOPE_TASK, SCOPE_LUN, SCOPE_TARGET };
+
+/* What a function reaches, and what the SCSI layer calls it. */
+struct tmf_row {
+	uint8_t scope;    /* enum tmf_scope */
+	uint8_t function; /* enum scsi_tmf_function; 0: answered here */
+	uint8_t answer;   /* if function is 0 */
+	bool waits;       /* not before all commands with lower CmdSN are here (4.2.3.3) */
+};
+
+/* clang-format off */
+static const struct tmf_row rows[] = {
+	[ISCSI_TMF_ABORT_TASK]     = { SCOPE_TASK,   TMF_ABORT_TASK,        0, false },
+	[ISCSI_TMF_ABORT_TASK_SET] = { SCOPE_LUN,    TMF_ABORT_TASK_SET,    0, true },
+	[ISCSI_TMF_CLEAR_ACA]      = { SCOPE_NONE,   TMF_CLEAR_ACA,         0, false },
+	[ISCSI_TMF_CLEAR_TASK_SET] = { SCOPE_LUN,    TMF_CLEAR_TASK_SET,    0, true },
+	[ISCSI_TMF_LU_RESET]       = { SCOPE_LUN,    TMF_LU_RESET,          0, true },
+	[ISCSI_TMF_WARM_RESET]     = { SCOPE_TARGET, TMF_TARGET_WARM_RESET, 0, false },
+	[ISCSI_TMF_COLD_RESET]     = { SCOPE_TARGET, TMF_TARGET_COLD_RESET, 0, false },
+	[ISCSI_TMF_TASK_REASSIGN]  = { SCOPE_NONE,   0, ISCSI_TMF_RSP_NO_REASSIGN, false },
+};
+/* clang-format on */
+
+static const struct tmf_row unknown_function = { .answer = ISCSI_TMF_RSP_NOT_SUPPORTED };
+
+static const struct tmf_row *row_of(const struct bhs_tmf_request *h)
+{
+	unsigned f = h->function & FUNCTION_MASK;
+
+	if (!f || f >= sizeof(rows) / sizeof(rows[0]))
+		return &unknown_function;
+	return &rows[f];
+}
+
+bool ffp_tmf_waits(const struct iscsi_rx *rx)
+{
+	return row_of((const void *)rx->bhs)->waits;
+}
+
+static struct ffp_tmf *find_tmf(struct iscsi_session *s, uint32_t itt)
+{
+	struct list *pos;
+
+	list_for_each (pos, &s->tmfs) {
+		struct ffp_tmf *tmf = list_entry(pos, struct ffp_tmf, node);
+
+		if (tmf->itt == itt)
+			return tmf;
+	}
+	return NULL;
+}
+
+uint8_t ffp_tmf_check(struct iscsi_conn *c, const struct iscsi_rx *rx)
+{
+	const struct bhs_tmf_request *h = (const void *)rx->bhs;
+	struct iscsi_session *s = c->session;
+	uint32_t itt = get_be32(h->itt);
+
+	if (session_find_task(s, itt) || find_tmf(s, itt))
+		return REJECT_TASK_IN_PROGRESS;
+	if (s->n_tmfs >= SESSION_TMF_MAX)
+		return h->opcode & ISCSI_IMMEDIATE ? REJECT_IMMEDIATE : REJECT_OUT_OF_RESOURCES;
+	return REJECT_NONE;
+}
+
+static struct iscsi_pdu *answer_create(struct iscsi_conn *c, uint32_t itt, uint8_t response)
+{
+	struct iscsi_pdu *p = pdu_get(c, ISCSI_OP_TMF_RESPONSE, itt);
+
+	if (p)
+		((struct bhs_tmf_response *)(void *)p->bhs)->response = response;
+	return p;
+}
+
+static int answer(struct iscsi_conn *c, uint32_t itt, uint8_t response)
+{
+	struct iscsi_pdu *p = answer_create(c, itt, response);
+
+	if (!p)
+		return -ENOBUFS;
+	pdu_send(p);
+	return 0;
+}
+
+static uint8_t response_of(enum scsi_tmf_response r)
+{
+	switch (r) {
+	case TMF_COMPLETE:
+	case TMF_SUCCEEDED:
+		return ISCSI_TMF_RSP_COMPLETE;
+	case TMF_NO_TASK:
+		return ISCSI_TMF_RSP_NO_TASK;
+	case TMF_NO_LUN:
+		return ISCSI_TMF_RSP_NO_LUN;
+	case TMF_UNSUPPORTED:
+		return ISCSI_TMF_RSP_NOT_SUPPORTED;
+	case TMF_FAILED:
+		break;
+	}
+	return ISCSI_TMF_RSP_REJECTED;
+}
+
+/* As after power on: every connection of every session with this target closes (11.5.1). */
+static void cold_reset(struct iscsi_session *s, struct iscsi_pdu *answer)
+{
+	s->no_retention = true;
+	answer->close_after = true;
+	directory_end_others(s, "TARGET COLD RESET by another initiator");
+}
+
+static void tmf_done(struct scsi_tmf *scsi)
+{
+	struct ffp_tmf *tmf = container_of(scsi, struct ffp_tmf, scsi);
+	struct iscsi_session *s = tmf->session;
+	struct iscsi_conn *c = tmf->conn;
+	struct iscsi_pdu *p;
+
+	list_del(&tmf->node);
+	s->n_tmfs--;
+	if (!s->ending && tmf->holds_slot)
+		session_free_slot(s);
+	if (c) {
+		p = answer_create(c, tmf->itt, response_of(scsi->response));
+		if (p && tmf->function == ISCSI_TMF_COLD_RESET && scsi->response == TMF_COMPLETE)
+			cold_reset(s, p);
+		if (p)
+			pdu_send(p);
+		else
+			iscsi_conn_terminate(c, false);
+	}
+	session_maybe_free(s);
+	free(tmf);
+}
+
+/* Stops what this session has in progress there. A command that came behind the function, which
+ * an immediate one may overtake, is not reached (11.5.1). */
+static void stop_tasks(struct iscsi_session *s, const struct tmf_row *row,
+		       const struct bhs_tmf_request *h)
+{
+	uint64_t lun = scsi_lun_decode(h->lun);
+
+	if (row->scope != SCOPE_LUN && row->scope != SCOPE_TARGET)
+		return;
+	for (unsigned i = 0; i < SESSION_ITT_BUCKETS && s->n_tasks; i++) {
+		struct list *pos, *next;
+
+		list_for_each_safe (pos, next, &s->tasks[i]) {
+			struct iscsi_task *t = list_entry(pos, struct iscsi_task, itt_node);
+
+			if (row->scope == SCOPE_LUN && t->scsi.lun != lun)
+				continue;
+			if (t->immediate || sna_diff(t->cmdsn, get_be32(h->cmdsn)) < 0)
+				ffp_abort(&t->scsi);
+		}
+	}
+}
+
+/* Hands the function to the SCSI layer, which answers through tmf_done, perhaps at once. */
+static int begin(struct iscsi_conn *c, const struct bhs_tmf_request *h, const struct tmf_row *row,
+		 struct iscsi_task *t)
+{
+	struct iscsi_session *s = c->session;
+	struct ffp_tmf *tmf = calloc(1, sizeof(*tmf));
+
+	if (!tmf)
+		return -ENOMEM;
+	tmf->session = s;
+	tmf->conn = c;
+	tmf->itt = get_be32(h->itt);
+	tmf->function = h->function & FUNCTION_MASK;
+	tmf->holds_slot = !(h->opcode & ISCSI_IMMEDIATE);
+	tmf->scsi.function = row->function;
+	tmf->scsi.nexus = &s->nexus;
+	tmf->scsi.lun = scsi_lun_decode(h->lun);
+	tmf->scsi.task = t ? &t->scsi : NULL;
+	tmf->scsi.done = tmf_done;
+	list_add_tail(&s->tmfs, &tmf->node);
+	s->n_tmfs++;
+	scsi_tmf(&tmf->scsi);
+	return 0;
+}
+
+/*
+ * ABORT TASK of a tag that is not in progress (11.6.1). Seen and over: complete, because that is
+ * what the initiator wants to be sure of (ESXi takes "no such task" for a broken target and goes on
+ * to resets). Not seen yet but announced: never to be run.
+ */
+static uint8_t abort_absent(struct iscsi_session *s, const struct bhs_tmf_request *h)
+{
+	uint32_t ref = get_be32(h->ref_cmdsn);
+	int32_t ahead = sna_diff(ref, s->exp_cmdsn);
+
+	if (ahead < 0)
+		return (uint32_t)-ahead <= s->policy->window ? ISCSI_TMF_RSP_COMPLETE
+							     : ISCSI_TMF_RSP_NO_TASK;
+	if (sna_diff(ref, s->max_cmdsn) > 0 || sna_diff(ref, get_be32(h->cmdsn)) >= 0)
+		return ISCSI_TMF_RSP_NO_TASK;
+	return ffp_skip_cmdsn(s, ref) ? ISCSI_TMF_RSP_REJECTED : ISCSI_TMF_RSP_COMPLETE;
+}
+
+/* RET: enum iscsi_tmf_response, or negative: *ret_task is to be aborted by the SCSI layer. */
+static int abort_task(struct iscsi_session *s, const struct bhs_tmf_request *h,
+		      struct iscsi_task **ret_task)
+{
+	uint32_t itt = get_be32(h->referenced_tag);
+	struct iscsi_task *t = session_find_task(s, itt);
+	struct iscsi_parked *parked = ffp_find_parked(s, itt);
+	uint64_t lun = scsi_lun_decode(h->lun);
+
+	if (find_tmf(s, itt))
+		return ISCSI_TMF_RSP_REJECTED; /* a function cannot be aborted (11.5.1) */
+	if (t && t->scsi.lun != lun)
+		return ISCSI_TMF_RSP_NO_TASK;
+	if (t && t->submitted) {
+		*ret_task = t;
+		return -1;
+	}
+	if (t) {
+		ffp_abort(&t->scsi);
+		return ISCSI_TMF_RSP_COMPLETE;
+	}
+	if (!parked)
+		return abort_absent(s, h);
+	if ((parked->bhs[0] & ISCSI_OPCODE_MASK) != ISCSI_OP_SCSI_COMMAND)
+		return ISCSI_TMF_RSP_REJECTED;
+	if (scsi_lun_decode(((const struct bhs_scsi_command *)(const void *)parked->bhs)->lun) !=
+	    lun)
+		return ISCSI_TMF_RSP_NO_TASK;
+	ffp_abort_parked(s, parked);
+	return ISCSI_TMF_RSP_COMPLETE;
+}
+
+int ffp_tmf_run(struct iscsi_conn *c, struct iscsi_rx *rx)
+{
+	const struct bhs_tmf_request *h = (const void *)rx->bhs;
+	const struct tmf_row *row = row_of(h);
+	struct iscsi_session *s = c->session;
+	struct iscsi_task *t = NULL;
+	int response = row->function ? -1 : row->answer;
+
+	stats_add(c->ir->stats, STAT_TMFS, 1);
+	if (row->scope == SCOPE_TASK)
+		response = abort_task(s, h, &t);
+	/* Of another session nothing is reached, so nothing is left for the SCSI layer to do. */
+	if (row->function == TMF_ABORT_TASK_SET)
+		response = nexus_find(&s->nexus, scsi_lun_decode(h->lun)) ? ISCSI_TMF_RSP_COMPLETE
+									  : ISCSI_TMF_RSP_NO_LUN;
+	stop_tasks(s, row, h);
+	if (response < 0)
+		return begin(c, h, row, t);
+	if (!(h->opcode & ISCSI_IMMEDIATE))
+		session_free_slot(s);
+	return answer(c, get_be32(h->itt), (uint8_t)response);
+}
+
+void ffp_tmf_forget(struct iscsi_session *s, const struct iscsi_conn *c)
+{
+	struct list *pos, *next;
+
+	list_for_each_safe (pos, next, &s->tmfs) {
+		struct ffp_tmf *tmf = list_entry(pos, struct ffp_tmf, node);
+
+		if (c && tmf->conn != c)
+			continue;
+		list_del(&tmf->node);
+		tmf->conn = NULL;
+	}
+}

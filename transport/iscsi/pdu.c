@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "transport/iscsi/pdu.h"
+
+#include "daemon/base/bytes.h"
+#include "daemon/base/log.h"
+#include "daemon/base/pool.h"
+#include "daemon/base/stats.h"
+#include "transport/iscsi/conn.h"
+#include "transport/iscsi/ffp.h"
+#include "transport/portal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What may be queued for a peer that sends requests and does not read the answers. */
+#define CONN_PDUS_MAX  1024u
+#define CONN_BYTES_MAX (2u << 20)
+
+static bool may_queue(const struct iscsi_conn *c, size_t bytes)
+{
+	if (c->pdus_out < CONN_PDUS_MAX && c->pdu_bytes + bytes <= CONN_BYTES_MAX)
+		return true;
+	if (!c->terminating)
+		log_peer(LOG_ISCSI, LOG_LEVEL_WARN,
+			 "portal %s: %u responses (%zu bytes) wait for an initiator that does not "
+			 "read them; connection closed",
+			 c->portal->text, c->pdus_out, c->pdu_bytes);
+	return false;
+}
+
+struct iscsi_pdu *pdu_get(struct iscsi_conn *c, uint8_t opcode, uint32_t itt)
+{
+	struct iscsi_pdu *p;
+	struct bhs *h;
+
+	if (!may_queue(c, 0))
+		return NULL;
+	p = pool_get(c->ir->pdus);
+	if (!p)
+		return NULL;
+	memset(p, 0, offsetof(struct iscsi_pdu, inl));
+	list_init(&p->node);
+	p->conn = c;
+	p->takes_statsn = true;
+	h = (void *)p->bhs;
+	h->opcode = opcode;
+	h->flags = ISCSI_FINAL;
+	put_be32(h->itt, itt);
+	c->pdus_out++;
+	return p;
+}
+
+uint8_t *pdu_data(struct iscsi_pdu *p, uint32_t length)
+{
+	struct bhs *h = (void *)p->bhs;
+	uint8_t *room = p->inl;
+
+	if (length > PDU_INLINE) {
+		if (!may_queue(p->conn, length))
+			return NULL;
+		room = p->heap = calloc(1, length);
+		if (!room)
+			return NULL;
+		p->conn->pdu_bytes += length;
+	} else {
+		memset(room, 0, length);
+	}
+	p->data = room;
+	p->length = length;
+	put_be24(h->data_segment_length, length);
+	return room;
+}
+
+void pdu_put(struct iscsi_pdu *p)
+{
+	struct iscsi_conn *c;
+
+	if (!p)
+		return;
+	c = p->conn;
+	if (p->heap) {
+		c->pdu_bytes -= p->length;
+		free(p->heap);
+	}
+	c->pdus_out--;
+	pool_put(c->ir->pdus, p);
+}
+
+void pdu_send(struct iscsi_pdu *p)
+{
+	p->conn->dm->send_control(p->conn, p);
+}
+
+int pdu_reject_full(struct iscsi_conn *c, const struct iscsi_rx *rx, uint8_t reason)
+{
+	uint32_t ahs_length = rx->ahs ? rx->ahs_length : 0u;
+	struct iscsi_pdu *p = pdu_get(c, ISCSI_OP_REJECT, ISCSI_TAG_RESERVED);
+	struct bhs_reject *h;
+	uint8_t *data;
+
+	if (!p)
+		return -ENOBUFS;
+	data = pdu_data(p, ISCSI_BHS_SIZE + ahs_length);
+	if (!data) {
+		pdu_put(p);
+		return -ENOBUFS;
+	}
+	/* The complete header of what is rejected, RFC 7143 11.17. */
+	memcpy(data, rx->bhs, ISCSI_BHS_SIZE);
+	if (ahs_length)
+		memcpy(data + ISCSI_BHS_SIZE, rx->ahs, ahs_length);
+	h = (void *)p->bhs;
+	h->reason = reason;
+	stats_add(c->ir->stats, STAT_REJECTS, 1);
+	log_peer(LOG_ISCSI, LOG_LEVEL_DEBUG, "portal %s: opcode 0x%02x rejected, reason 0x%02x",
+		 c->portal->text, rx->bhs[0] & ISCSI_OPCODE_MASK, reason);
+	pdu_send(p);
+	return 0;
+}
+
+int pdu_reject(struct iscsi_conn *c, const uint8_t bhs[static ISCSI_BHS_SIZE], uint8_t reason)
+{
+	struct iscsi_rx rx = { .length = 0 };
+
+	memcpy(rx.bhs, bhs, ISCSI_BHS_SIZE);
+	return pdu_reject_full(c, &rx, reason);
+}

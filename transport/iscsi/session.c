@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "transport/iscsi/session.h"
+
+#include "daemon/base/bytes.h"
+#include "daemon/base/log.h"
+#include "daemon/base/text.h"
+#include "transport/iscsi/ffp.h"
+#include "transport/iscsi/policy.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* SPC-4 unit attentions of a nexus that begins. */
+#define UA_POWER_ON   0x2901
+#define UA_NEXUS_LOSS 0x2907
+
+static _Atomic uint64_t last_id;
+
+static void session_free(struct iscsi_session *s)
+{
+	reactor_timer_disarm(&s->timer);
+	reactor_job_cancel(&s->reap);
+	list_del(&s->node);
+	policy_unref(s->policy);
+	free(s);
+}
+
+static void reap(struct reactor_job *job)
+{
+	session_free(container_of(job, struct iscsi_session, reap));
+}
+
+static void retention_over(struct reactor_timer *timer)
+{
+	session_end(container_of(timer, struct iscsi_session, timer),
+		    "no connection came back within Time2Retain");
+}
+
+struct iscsi_session *session_create(struct iscsi_conn *leading, const struct iscsi_target *target)
+{
+	struct iscsi_session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->ir = leading->ir;
+	s->policy = leading->ir->policy;
+	policy_ref(s->policy);
+	s->target = target;
+	s->discovery = !target;
+	s->id = atomic_fetch_add(&last_id, 1) + 1;
+	s->created_ms = reactor_now_ms(leading->reactor);
+	list_init(&s->dir_node);
+	list_init(&s->conns);
+	list_init(&s->parked);
+	list_init(&s->tmfs);
+	list_init(&s->claims);
+	for (unsigned i = 0; i < SESSION_ITT_BUCKETS; i++)
+		list_init(&s->tasks[i]);
+	reactor_timer_init(&s->timer, retention_over);
+	reactor_job_init(&s->reap, reap);
+	list_add_tail(&s->ir->sessions, &s->node);
+	list_add_tail(&s->conns, &leading->session_node);
+	s->n_conns = 1;
+	leading->session = s;
+	return s;
+}
+
+void session_maybe_free(struct iscsi_session *s)
+{
+	if (s->ending && !s->n_conns && !s->n_tmfs)
+		reactor_defer(s->ir->reactor, REACTOR_STAGE_REAP, &s->reap);
+}
+
+void session_reap_all(struct iscsi_reactor *ir)
+{
+	struct list *pos, *next;
+
+	list_for_each_safe (pos, next, &ir->sessions) {
+		struct iscsi_session *s = list_entry(pos, struct iscsi_session, node);
+
+		if (s->ending && !s->n_conns && !s->n_tmfs)
+			session_free(s);
+	}
+}
+
+/* The map to be shown, with a reference; NULL: no memory. */
+static const struct scsi_lun_map *shown_map(const struct iscsi_session *s)
+{
+	const struct scsi_lun_map *map = policy_map(s->target, s->rule);
+	struct scsi_lun_entry *entries;
+	struct scsi_lun_map *copy;
+
+	if (!map)
+		return lun_map_create(NULL, 0);
+	if (!s->rule || !s->rule->read_only) {
+		lun_map_ref(map);
+		return map;
+	}
+	entries = calloc(map->n ? map->n : 1, sizeof(*entries));
+	if (!entries)
+		return NULL;
+	for (unsigned i = 0; i < map->n; i++) {
+		entries[i] = map->entries[i];
+		entries[i].read_only = true;
+	}
+	copy = lun_map_create(entries, map->n);
+	free(entries);
+	return copy;
+}
+
+int session_start_nexus(struct iscsi_session *s)
+{
+	const struct scsi_lun_map *map = shown_map(s);
+	struct it_nexus *n = &s->nexus;
+	int err;
+
+	if (!map)
+		return -ENOMEM;
+	/* SPC-4 7.6.4.2: names of the initiator and target port. */
+	snprintf(n->initiator_port, sizeof(n->initiator_port), "%s,i,0x%012llx", s->initiator,
+		 (unsigned long long)get_be48(s->isid));
+	snprintf(n->target_port, sizeof(n->target_port), "%s,t,0x%04x", s->target_name, s->tpgt);
+	for (unsigned i = 0; i < s->target->n_portals; i++) {
+		if (s->target->portals[i].tpgt == s->tpgt)
+			n->relative_port = s->target->portals[i].relative_port;
+	}
+	/* Never less than the window: TASK SET FULL is for what no window prevents. */
+	n->max_tasks = s->policy->window + SESSION_IMMEDIATE_MAX;
+	err = nexus_init(n, s->ir->reactor, map, s->reinstates ? UA_NEXUS_LOSS : UA_POWER_ON);
+	lun_map_unref(map);
+	s->nexus_live = !err;
+	return err;
+}
+
+int session_remap(struct iscsi_session *s)
+{
+	const struct scsi_lun_map *map;
+	int err;
+
+	if (!s->nexus_live)
+		return 0;
+	map = s->target ? shown_map(s) : lun_map_create(NULL, 0);
+	if (!map)
+		return -ENOMEM;
+	err = map == s->nexus.map ? 0 : nexus_remap(&s->nexus, map);
+	lun_map_unref(map);
+	return err;
+}
+
+static struct iscsi_conn *find_cid(struct iscsi_session *s, uint16_t cid)
+{
+	struct list *pos;
+
+	list_for_each (pos, &s->conns) {
+		struct iscsi_conn *c = list_entry(pos, struct iscsi_conn, session_node);
+
+		if (c->cid == cid)
+			return c;
+	}
+	return NULL;
+}
+
+/* Takes the connection out, with all that it began. */
+static void detach_conn(struct iscsi_session *s, struct iscsi_conn *c)
+{
+	ffp_drop_parked(s, c);
+	ffp_abort_all(s, c);
+	ffp_tmf_forget(s, c);
+	list_del(&c->session_node);
+	s->n_conns--;
+	c->login_cmdsn = s->exp_cmdsn; /* for what is queued and not stamped yet */
+	c->session = NULL;
+}
+
+int session_join(struct iscsi_session *s, struct iscsi_conn *c, unsigned max_connections)
+{
+	struct iscsi_conn *old = find_cid(s, c->cid);
+
+	if (s->ending || (!old && s->n_conns >= max_connections))
+		return -EMFILE;
+	if (old) {
+		conn_set_cleanup(old);
+		detach_conn(s, old);
+		iscsi_conn_terminate(old, false);
+	}
+	reactor_timer_disarm(&s->timer);
+	list_add_tail(&s->conns, &c->session_node);
+	s->n_conns++;
+	c->session = s;
+	return 0;
+}
+
+void session_lost_conn(struct iscsi_session *s, struct iscsi_conn *c)
+{
+	detach_conn(s, c);
+	s->peer = c->peer;
+	if (s->ending)
+		session_maybe_free(s);
+	else if (s->n_conns)
+		ffp_run_parked(s);
+	else if (s->nexus_live && !s->no_retention && s->retain_ms)
+		reactor_timer_arm(s->ir->reactor, &s->timer, s->retain_ms);
+	else
+		session_end(s, "its last connection has gone");
+}
+
+static void log_end(const struct iscsi_session *s, const char *why)
+{
+	char name[ISCSI_NAME_MAX + 16];
+
+	text_escape(s->initiator, strlen(s->initiator), name, sizeof(name));
+	log_peer(LOG_ISCSI, LOG_LEVEL_INFO, "%s: session %u with %s has ended: %s", name, s->tsih,
+		 s->discovery ? "discovery" : s->target_name, why);
+}
+
+void session_end(struct iscsi_session *s, const char *why)
+{
+	struct list *pos, *next;
+
+	if (s->ending)
+		return;
+	s->ending = true;
+	reactor_timer_disarm(&s->timer);
+	ffp_drop_parked(s, NULL);
+	ffp_abort_all(s, NULL);
+	ffp_tmf_forget(s, NULL);
+	if (s->nexus_live)
+		nexus_destroy(&s->nexus);
+	s->nexus_live = false;
+	if (directory_leave(s))
+		log_end(s, why);
+	list_for_each_safe (pos, next, &s->conns) {
+		struct iscsi_conn *c = list_entry(pos, struct iscsi_conn, session_node);
+
+		conn_set_cleanup(c);
+		iscsi_conn_terminate(c, true);
+	}
+	session_maybe_free(s);
+}
+
+void session_drop(struct iscsi_session *s, const char *why)
+{
+	if (!s->ending)
+		async_announce_drop(s);
+	session_end(s, why);
+}
