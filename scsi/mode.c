@@ -274,16 +274,13 @@ static bool take_page(struct select_list *s, struct scsi_sense *ret)
 	return true;
 }
 
-/* flips: the values as they are; as they shall be when this returns true. */
-static bool parse_select(const struct lu_geometry *geo, bool six, const uint8_t *list,
-			 size_t length, uint8_t flips[static MODE_SLOTS], struct scsi_sense *ret)
+/* s->flips: the values as they are; as they shall be when this returns true. */
+static bool parse_select(struct select_list *s, bool six, struct scsi_sense *ret)
 {
-	struct select_list s = { .geo = geo, .list = list, .length = length, .flips = flips };
-
-	if (!take_header(&s, six, ret))
+	if (!take_header(s, six, ret))
 		return false;
-	while (s.at < s.length)
-		if (!take_page(&s, ret))
+	while (s->at < s->length)
+		if (!take_page(s, ret))
 			return false;
 	return true;
 }
@@ -299,16 +296,17 @@ static const uint8_t *whole_list(struct scsi_task *t)
 
 static void select_action(struct scsi_task *t)
 {
-	const uint8_t *list = whole_list(t);
 	struct scsi_lu *lu = t->lu;
 	uint8_t flips[MODE_SLOTS];
+	struct select_list s = {
+		.geo = &lu->geo, .list = whole_list(t), .length = t->buf.length, .flips = flips
+	};
 	struct scsi_sense sense;
 	bool ok, changed = false;
 
 	pthread_mutex_lock(&lu->lock);
 	read_flips(lu, flips);
-	ok = parse_select(&lu->geo, t->cdb[0] == OPCODE_MODE_SELECT6, list, t->buf.length, flips,
-			  &sense);
+	ok = parse_select(&s, t->cdb[0] == OPCODE_MODE_SELECT6, &sense);
 	for (unsigned i = 0; ok && i < MODE_SLOTS; i++) {
 		changed |= lu->mode_current[i] != flips[i];
 		__atomic_store_n(&lu->mode_current[i], flips[i], __ATOMIC_RELAXED);
@@ -325,10 +323,11 @@ struct scsi_plan mode_params_select(const struct scsi_request *rq, const uint8_t
 				    size_t length)
 {
 	uint8_t flips[MODE_SLOTS];
+	struct select_list s = { .geo = rq->geo, .list = list, .length = length, .flips = flips };
 	struct scsi_sense sense;
 
 	read_flips(rq->lu, flips);
-	if (!parse_select(rq->geo, rq->cdb[0] == OPCODE_MODE_SELECT6, list, length, flips, &sense))
+	if (!parse_select(&s, rq->cdb[0] == OPCODE_MODE_SELECT6, &sense))
 		return plan_fail(sense);
 	return (struct scsi_plan){ .kind = PLAN_ACTION, .action = select_action };
 }

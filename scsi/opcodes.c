@@ -225,7 +225,7 @@ static const struct scsi_op rows[ROWS] = {
 };
 
 /* First row of each opcode, plus one; zero: not supported. */
-#define AT(row) (row) + 1
+#define AT(row) ((row) + 1)
 static const uint8_t first_row[256] = {
 	[0x00] = AT(ROW_TEST_UNIT_READY),
 	[0x03] = AT(ROW_REQUEST_SENSE),

@@ -131,10 +131,12 @@ END_TEST
 
 START_TEST(what_follows_a_short_cdb_is_ignored)
 {
+	struct scsi_sense sense;
+
 	plan_setup();
 	memset(fx_cdb, 0xff, sizeof(fx_cdb));
 	memset(fx_cdb, 0, 6);
-	ck_assert_ptr_eq(scsi_op_find(&fx_rq, NULL), &rows[ROW_TEST_UNIT_READY]);
+	ck_assert_ptr_eq(scsi_op_find(&fx_rq, &sense), &rows[ROW_TEST_UNIT_READY]);
 }
 END_TEST
 
@@ -210,6 +212,49 @@ START_TEST(conditional_commands)
 }
 END_TEST
 
+/* Whatever a CDB and a parameter list say, a plan stays on the medium and within the limits. */
+START_TEST(random_cdbs_and_lists)
+{
+	uint32_t seed = 12345;
+	static uint8_t list[600];
+
+	plan_setup();
+	fx_lu.geo.removable = true;
+	for (unsigned round = 0; round < 200000; round++) {
+		struct scsi_sense sense;
+		struct scsi_plan p;
+
+		for (unsigned i = 0; i < 16; i++) {
+			seed = seed * 1664525 + 1013904223;
+			/* Sparse bits, so that many get through the checks. */
+			fx_cdb[i] = (uint8_t)(seed >> 24 & seed >> 16 & (seed & 0x300 ? 0xff : 0));
+		}
+		fx_cdb[0] = rows[seed >> 8 & 0xffff ? (seed >> 8) % ROWS : 0].opcode;
+		fx_op = scsi_op_find(&fx_rq, &sense);
+		p = fx_op ? fx_op->plan(&fx_rq) : plan_fail(sense);
+		if (p.kind == PLAN_COLLECT) {
+			size_t n = p.data_length < sizeof(list) ? p.data_length : sizeof(list);
+
+			for (size_t i = 0; i < n; i++) {
+				seed = seed * 1664525 + 1013904223;
+				list[i] = (uint8_t)(seed >> 24 & seed >> 16 & seed >> 8);
+			}
+			p = fx_op->params(&fx_rq, list, n);
+			ck_assert_int_ne(p.kind, PLAN_COLLECT);
+		}
+		ck_assert_int_ne(p.kind, PLAN_UNSET);
+		ck_assert_uint_le(p.offset, BLOCKS * 512ull);
+		ck_assert_uint_le(p.length, BLOCKS * 512ull - p.offset);
+		if (p.kind == PLAN_READ || p.kind == PLAN_WRITE)
+			ck_assert_uint_eq(p.length, p.data_length);
+		if (p.kind == PLAN_READ || p.kind == PLAN_WRITE || p.kind == PLAN_ANSWER)
+			ck_assert_uint_le(p.data_length, 1u << 24);
+		if (p.kind == PLAN_FAIL)
+			ck_assert_int_ne(p.sense.key, SENSE_NO_SENSE);
+	}
+}
+END_TEST
+
 START_TEST(mandatory_commands_are_there)
 {
 	static const uint8_t opcodes[] = { 0x00, 0x03, 0x12, 0x25, 0x28, 0x2a, 0x88, 0x8a, 0xa0 };
@@ -222,4 +267,5 @@ END_TEST
 UNIT_MAIN("scsi/opcodes", every_row_is_filled_in, order_and_index_agree_with_the_rows,
 	  writers_are_writers, every_opcode_and_service_action, every_bit_of_every_cdb,
 	  what_follows_a_short_cdb_is_ignored, short_cdb_is_refused, obsolete_bits,
-	  read_only_comes_before_any_field, conditional_commands, mandatory_commands_are_there)
+	  read_only_comes_before_any_field, conditional_commands, random_cdbs_and_lists,
+	  mandatory_commands_are_there)

@@ -41,7 +41,7 @@ static void ck_move(struct scsi_plan p, enum plan_kind kind, uint64_t offset, ui
 
 static const struct {
 	uint8_t opcode;
-	enum plan_kind kind;
+	uint8_t kind; /* enum plan_kind */
 	bool long_lba;
 	uint16_t length_field;
 } movers[] = {
@@ -73,7 +73,7 @@ START_TEST(moves_at_the_boundaries)
 		ck_sense(rw(op, 0, 0x80000000, 0), 5, 0x2100);
 		ck_sense(rw(op, 0, UINT32_MAX, 1), 5, 0x2100);
 		/* MAXIMUM TRANSFER LENGTH. */
-		ck_move(rw(op, 0, 0, 32768), movers[i].kind, 0, 32768 * 512);
+		ck_move(rw(op, 0, 0, 32768), movers[i].kind, 0, 32768 * 512ull);
 		ck_field(rw(op, 0, 0, 32769), movers[i].length_field, -1);
 		if (!movers[i].long_lba)
 			continue;
@@ -91,10 +91,10 @@ END_TEST
 START_TEST(six_bytes)
 {
 	plan_setup();
-	ck_move(rw(0x08, 0, 0x1234, 3), PLAN_READ, 0x1234 * 512, 3 * 512);
-	ck_move(rw(0x0a, 0, 0x1234, 3), PLAN_WRITE, 0x1234 * 512, 3 * 512);
-	ck_move(rw(0x08, 0, 0, 0), PLAN_READ, 0, 256 * 512);
-	ck_move(rw(0x0a, 0, 0, 0), PLAN_WRITE, 0, 256 * 512);
+	ck_move(rw(0x08, 0, 0x1234, 3), PLAN_READ, 0x1234 * 512ull, 3 * 512ull);
+	ck_move(rw(0x0a, 0, 0x1234, 3), PLAN_WRITE, 0x1234 * 512ull, 3 * 512ull);
+	ck_move(rw(0x08, 0, 0, 0), PLAN_READ, 0, 256 * 512ull);
+	ck_move(rw(0x0a, 0, 0, 0), PLAN_WRITE, 0, 256 * 512ull);
 	ck_move(rw(0x08, 0, 0x1fffff, 1), PLAN_READ, 0x1fffffull * 512, 512);
 	ck_sense(rw(0x08, 0, 0x1fffff, 2), 5, 0x2100);
 	ck_sense(rw(0x0a, 0, BLOCKS - 255, 0), 5, 0x2100); /* 0 is 256 */
@@ -364,7 +364,7 @@ START_TEST(unmap_descriptors)
 	ck_assert(p.compound == COMPOUND_UNMAP && p.may_trim);
 	/* Any order, overlapping: the plan spans all. */
 	p = UNMAP({ 64, 8 }, { 8, 8 }, { 12, 8 });
-	ck_move(p, PLAN_COMPOUND, 4096, 64 * 512);
+	ck_move(p, PLAN_COMPOUND, 4096, 64 * 512ull);
 	/* A partial last descriptor is ignored; so is what the list does not hold. */
 	ck_move(unmap(two, 2, 31, 8 + 32), PLAN_COMPOUND, 4096, 4096);
 	ck_move(unmap(two, 2, 32, 8 + 31), PLAN_COMPOUND, 4096, 4096);
@@ -391,8 +391,8 @@ START_TEST(unmap_limits)
 
 	plan_setup();
 	for (unsigned i = 0; i < 257; i++)
-		many[i] = (struct unmap_case){ i * 8, 8 };
-	ck_move(unmap(many, 256, 256 * 16, 8 + 256 * 16), PLAN_COMPOUND, 0, 256 * 4096);
+		many[i] = (struct unmap_case){ i * 8ull, 8 };
+	ck_move(unmap(many, 256, 256 * 16, 8 + 256 * 16), PLAN_COMPOUND, 0, 256 * 4096ull);
 	p = unmap(many, 257, 257 * 16, 8 + 257 * 16);
 	ck_sense(p, 5, 0x2600);
 	ck_assert(p.sense.field_valid && !p.sense.field_in_cdb && p.sense.field == 2);

@@ -55,7 +55,7 @@ static struct scsi_lun_map *map_of(unsigned n)
 	ck_assert_ptr_nonnull(map);
 	map->n = n;
 	for (unsigned i = 0; i < n; i++)
-		map->entries[i] = (struct scsi_lun_entry){ .lun = i * 3, .lu = &fx_lu };
+		map->entries[i] = (struct scsi_lun_entry){ .lun = i * 3ull, .lu = &fx_lu };
 	fx_nexus.map = map;
 	return map;
 }
@@ -107,7 +107,7 @@ START_TEST(more_luns_than_room)
 	map = map_of(9000);
 	p = PLAN(0xa0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff);
 	ck_assert(p.kind == PLAN_ANSWER && p.data_length == SCSI_SMALL_MAX);
-	ck_assert_uint_eq(get_be32(fx_answer), 9000 * 8);
+	ck_assert_uint_eq(get_be32(fx_answer), 9000u * 8ull);
 	free(map);
 }
 END_TEST
@@ -166,7 +166,7 @@ START_TEST(all_opcodes)
 	p = rsoc(0x00, 0xff, 0xffff); /* what is requested is ignored */
 	ck_assert_uint_eq(get_be32(fx_answer) + 4, p.data_length);
 	for (unsigned i = 0; i < n; i++) {
-		const uint8_t *d = fx_answer + 4 + 8 * seen;
+		const uint8_t *d = fx_answer + 4 + (size_t)8 * seen;
 
 		if (!scsi_op_offered(&ops[i], &fx_lu.geo))
 			continue;
@@ -177,11 +177,11 @@ START_TEST(all_opcodes)
 		ck_assert_uint_eq(get_be16(d + 6), ops[i].cdb_length);
 		ck_assert(!d[1] && !d[4]);
 	}
-	ck_assert_uint_eq(get_be32(fx_answer), seen * 8);
+	ck_assert_uint_eq(get_be32(fx_answer), seen * 8ull);
 	ck_assert_uint_eq(seen, n - 1); /* PREVENT ALLOW is for removable media */
 	p = PLAN(0xa3, 0x0c, 0, 0, 0, 0, 0, 0, 0, 7);
 	ck_assert_uint_eq(p.data_length, 7);
-	ck_assert_uint_eq(get_be32(fx_answer), seen * 8);
+	ck_assert_uint_eq(get_be32(fx_answer), seen * 8ull);
 }
 END_TEST
 
