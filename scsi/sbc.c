@@ -64,53 +64,66 @@ static struct scsi_plan too_long(const struct range *r)
 	return plan_fail(sense_invalid_field(r->length_field));
 }
 
-static inline struct scsi_plan plan_move(const struct scsi_request *rq, enum plan_kind kind,
-					 const struct range *r)
+/* A range that is refused, or is none. */
+static __attribute__((noinline, cold)) struct scsi_plan not_moved(const struct scsi_request *rq,
+								  const struct range *r)
 {
-	const struct lu_geometry *geo = rq->geo;
-
-	if (beyond(size_of(geo), r))
+	/* The size may have grown since the test that led here: only no blocks at all are GOOD. */
+	if (beyond(size_of(rq->geo), r))
 		return plan_fail(sense_lba_out_of_range());
-	if (r->blocks > geo->max_blocks)
+	if (r->blocks > rq->geo->max_blocks)
 		return too_long(r);
-	if (!r->blocks)
-		return plan_good();
+	return r->blocks ? plan_fail(sense_lba_out_of_range()) : plan_good();
+}
+
+/* One test for all that is not a plain move, and the plan written once, in place: this is what
+ * every I/O goes through. */
+static inline bool moves(const struct scsi_request *rq, const struct range *r)
+{
+	return __builtin_expect(
+	    r->blocks && r->blocks <= rq->geo->max_blocks && !beyond(size_of(rq->geo), r), 1);
+}
+
+static inline struct scsi_plan plan_move(const struct scsi_request *rq, enum plan_kind kind,
+					 const struct range *r, bool fua)
+{
 	return (struct scsi_plan){ .kind = kind,
-				   .offset = r->lba * geo->block_size,
-				   .length = (uint64_t)r->blocks * geo->block_size,
-				   .data_length = r->blocks * geo->block_size };
+				   .compound = kind == PLAN_COMPOUND ? COMPOUND_WRITE_VERIFY
+								     : COMPOUND_UNSET,
+				   .fua = fua,
+				   .offset = r->lba * rq->geo->block_size,
+				   .length = (uint64_t)r->blocks * rq->geo->block_size,
+				   .data_length = r->blocks * rq->geo->block_size };
 }
 
 struct scsi_plan sbc_plan_read(const struct scsi_request *rq)
 {
 	struct range r = range_of(rq->cdb);
-	struct scsi_plan p = plan_move(rq, PLAN_READ, &r);
 
-	p.fua = r.flags & CDB_FUA;
-	return p;
+	if (!moves(rq, &r))
+		return not_moved(rq, &r);
+	return plan_move(rq, PLAN_READ, &r, r.flags & CDB_FUA);
 }
 
 struct scsi_plan sbc_plan_write(const struct scsi_request *rq)
 {
 	struct range r = range_of(rq->cdb);
-	struct scsi_plan p = plan_move(rq, PLAN_WRITE, &r);
 
-	p.fua = durable(rq, r.flags);
-	return p;
+	if (!moves(rq, &r))
+		return not_moved(rq, &r);
+	return plan_move(rq, PLAN_WRITE, &r, durable(rq, r.flags));
 }
 
 struct scsi_plan sbc_plan_write_verify(const struct scsi_request *rq)
 {
 	struct range r = range_of(rq->cdb);
-	struct scsi_plan p;
 
 	/* SBC-3 5.44: only 00b and 01b; the upper bit of the field is at fault. */
 	if (r.flags & 0x04)
 		return plan_fail(sense_invalid_field_bit(1, 2));
-	p = plan_move(rq, PLAN_COMPOUND, &r);
-	p.compound = COMPOUND_WRITE_VERIFY;
-	p.fua = true;
-	return p;
+	if (!moves(rq, &r))
+		return not_moved(rq, &r);
+	return plan_move(rq, PLAN_COMPOUND, &r, true); /* what is verified is on the medium */
 }
 
 struct scsi_plan sbc_plan_verify(const struct scsi_request *rq)
