@@ -139,6 +139,11 @@ static char *dump(const struct config_scope *scope, const void *object, const ch
 	return text;
 }
 
+char *config_dump_object(const struct config_scope *scope, const void *object)
+{
+	return dump(scope, object, NULL);
+}
+
 char *config_dump(const struct config *c)
 {
 	return dump(&config_root_scope, c, NULL);

@@ -205,10 +205,10 @@ static int parse_object(struct parse *p, const config_setting_t *from,
 	return 0;
 }
 
-/* After libconfig has read: its tree to ours. Frees `cfg`. */
-static int finish(struct parse *p, config_t *cfg, int good, struct config **ret)
+/* After libconfig has read: its tree to ours. Frees `cfg`; a failed object is cleared. */
+static int finish(struct parse *p, config_t *cfg, int good, const struct config_scope *scope,
+		  void *object)
 {
-	struct config *c = NULL;
 	int r;
 
 	if (!good) {
@@ -220,17 +220,15 @@ static int finish(struct parse *p, config_t *cfg, int good, struct config **ret)
 		config_destroy(cfg);
 		return -EINVAL;
 	}
-	c = config_new();
-	r = c ? parse_object(p, config_root_setting(cfg), &config_root_scope, c) : -ENOMEM;
+	r = config_object_init(scope, object);
+	if (!r)
+		r = parse_object(p, config_root_setting(cfg), scope, object);
 	config_destroy(cfg);
-	if (r) {
-		if (r == -ENOMEM)
-			refuse(p, NULL, "out of memory while reading it");
-		config_free(c);
-		return r;
-	}
-	*ret = c;
-	return 0;
+	if (r == -ENOMEM)
+		refuse(p, NULL, "out of memory while reading it");
+	if (r)
+		config_object_clear(scope, object);
+	return r;
 }
 
 /* Relative @include files are looked for beside the file that names them. */
@@ -266,6 +264,7 @@ static int check_readable(struct parse *p, const char *path)
 int config_parse_file(const char *path, struct config **ret, struct config_error *err)
 {
 	struct parse p = { .err = err, .name = path };
+	struct config *c;
 	config_t cfg;
 	int good, r;
 
@@ -273,14 +272,22 @@ int config_parse_file(const char *path, struct config **ret, struct config_error
 	r = check_readable(&p, path);
 	if (r)
 		return r;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
 	config_init(&cfg);
 	set_include_dir(&cfg, path);
 	good = config_read_file(&cfg, path);
-	return finish(&p, &cfg, good, ret);
+	r = finish(&p, &cfg, good, &config_root_scope, c);
+	if (r)
+		free(c);
+	else
+		*ret = c;
+	return r;
 }
 
-int config_parse_text(const char *text, const char *name, struct config **ret,
-		      struct config_error *err)
+int config_parse_object(const char *text, const char *name, const struct config_scope *scope,
+			void *object, struct config_error *err)
 {
 	struct parse p = { .err = err, .name = name };
 	config_t cfg;
@@ -289,5 +296,21 @@ int config_parse_text(const char *text, const char *name, struct config **ret,
 	memset(err, 0, sizeof(*err));
 	config_init(&cfg);
 	good = config_read_string(&cfg, text);
-	return finish(&p, &cfg, good, ret);
+	return finish(&p, &cfg, good, scope, object);
+}
+
+int config_parse_text(const char *text, const char *name, struct config **ret,
+		      struct config_error *err)
+{
+	struct config *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	r = config_parse_object(text, name, &config_root_scope, c, err);
+	if (r)
+		free(c);
+	else
+		*ret = c;
+	return r;
 }

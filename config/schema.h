@@ -87,6 +87,12 @@ static inline unsigned *config_count(const struct config_setting *s, void *objec
 /* The i-th object of a list. */
 void *config_list_at(const struct config_setting *s, const void *object, unsigned i);
 
+/* One object's settings as text, without braces around them; and back, with defaults for what is
+ * missing. The object is overwritten. 0, -EINVAL with *err, or -ENOMEM. */
+char *config_dump_object(const struct config_scope *scope, const void *object);
+int config_parse_object(const char *text, const char *name, const struct config_scope *scope,
+			void *object, struct config_error *err);
+
 /* "192.0.2.0/24": 0 and the parts, or -EINVAL. ret_bytes gets the masked network. */
 int config_parse_network(const char *text, int *ret_family, unsigned *ret_prefix,
 			 uint8_t ret_bytes[static 16]);

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The difference between the tree and what is wanted, object by object; and the identities of
+ * logical units, which are chosen once and kept for ever.
+ */
+#include "config/schema.h"
+#include "daemon/apply_internal.h"
+#include "daemon/base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+/* NAA 6 (SPC-4, IEEE Registered Extended): 24 bits of a locally administered company identifier,
+ * the rest random, so that it is never used twice. */
+static int choose_identity(char naa[static 33], char serial[static 17])
+{
+	uint8_t b[24];
+
+	if (getrandom(b, sizeof(b), 0) != sizeof(b))
+		return -EIO;
+	b[0] = (uint8_t)(0x60 | (b[0] & 0x0f));
+	b[1] = (uint8_t)((b[1] & 0x0f) | 0x20); /* the local bit of the identifier's first byte */
+	for (unsigned i = 0; i < 16; i++)
+		snprintf(naa + 2 * i, 3, "%02x", b[i]);
+	for (unsigned i = 0; i < 8; i++)
+		snprintf(serial + 2 * i, 3, "%02x", b[16 + i]);
+	return 0;
+}
+
+static int set_text(char **to, const char *text)
+{
+	if (*to)
+		return 0;
+	*to = strdup(text);
+	return *to ? 0 : -ENOMEM;
+}
+
+static int new_identity(struct apply_request *r, struct config_lu *to)
+{
+	char naa[33], serial[17];
+	struct state_identity id = { .name = to->name, .naa = naa, .serial = serial };
+
+	if (state_torn(r->daemon->state, STATE_IDENTITY) && r->boot)
+		return -ENODATA;
+	if (choose_identity(naa, serial))
+		return -EIO;
+	if (set_text(&to->naa, naa) || set_text(&to->serial, serial))
+		return -ENOMEM;
+	return state_change_put(r->change, STATE_IDENTITY, &id);
+}
+
+int apply_settle_identity(struct apply_request *r, const struct config_lu *l, struct config_lu *to)
+{
+	const struct state_identity *id;
+	bool known;
+	int rc = config_object_copy(&config_lu_scope, to, l);
+
+	if (rc || (to->naa && to->serial) || to->lost)
+		return rc;
+	id = state_change_find(r->change, STATE_IDENTITY, l->name, &known);
+	if (!known)
+		id = state_find(r->daemon->state, STATE_IDENTITY, l->name);
+	if (!id)
+		rc = new_identity(r, to);
+	else
+		rc = set_text(&to->naa, id->naa) ? -ENOMEM : set_text(&to->serial, id->serial);
+	if (rc && rc != -ENODATA)
+		config_object_clear(&config_lu_scope, to);
+	return rc;
+}
+
+/* Somebody in the tree who will leave has this path open. */
+static bool path_is_held(const struct apply_run *run, const char *path)
+{
+	struct list *l;
+
+	if (!path)
+		return false;
+	list_for_each (l, &run->daemon->node.stores) {
+		const struct node_store *s = list_entry(l, struct node_store, node);
+
+		if (s->path && !strcmp(s->path, path))
+			return true;
+	}
+	return false;
+}
+
+static enum apply_result no_memory(struct apply_run *run)
+{
+	return apply_refuse(run->request, APPLY_FAILED, "no memory; nothing was changed");
+}
+
+static bool wants_retry(const struct apply_run *run, const struct node_lu *have)
+{
+	const struct apply_request *r = run->request;
+
+	return !have->store && (r->retry || r->lenient) && !have->config.lost &&
+	       (!r->retry_lu || !strcmp(r->retry_lu, have->config.name));
+}
+
+static enum apply_result diff_lu(struct apply_run *run, const struct config_lu *want)
+{
+	struct node_lu *have = node_find_lu(&run->daemon->node, want->name);
+	struct apply_lu *al = calloc(1, sizeof(*al));
+	int rc;
+
+	if (!al)
+		return no_memory(run);
+	list_init(&al->node);
+	rc = apply_settle_identity(run->request, want, &al->config);
+	if (rc == -ENODATA) {
+		al->config.lost = true;
+		rc = 0;
+	}
+	if (rc) {
+		free(al);
+		return no_memory(run);
+	}
+	al->run = run;
+	al->have = have;
+	al->retry = have && config_object_equal(&config_lu_scope, &have->config, &al->config);
+	if (al->retry && !wants_retry(run, have)) {
+		config_object_clear(&config_lu_scope, &al->config);
+		free(al);
+		return APPLY_DONE;
+	}
+	al->after_close = al->retry || path_is_held(run, al->config.path);
+	if (!al->retry)
+		run->request->n_changes++;
+	list_add_tail(&run->lus, &al->node);
+	return APPLY_DONE;
+}
+
+/* Identities of what was made at run time go with it; those of hawser.conf's stay, since a unit
+ * that comes back there is the same one. */
+static enum apply_result diff_gone_lus(struct apply_run *run)
+{
+	struct apply_request *r = run->request;
+	struct list *l;
+
+	list_for_each (l, &run->daemon->node.lus) {
+		const struct node_lu *nl = list_entry(l, struct node_lu, node);
+
+		if (config_find_lu(r->desired, nl->config.name))
+			continue;
+		r->n_changes++;
+		if (nl->config.origin.file || nl->config.lost)
+			continue;
+		if (state_change_delete(r->change, STATE_IDENTITY, nl->config.name))
+			return no_memory(run);
+	}
+	return APPLY_DONE;
+}
+
+static void diff_targets(struct apply_run *run)
+{
+	const struct config *have = run->daemon->node.config, *want = run->request->desired;
+	unsigned same = 0;
+
+	for (unsigned i = 0; have && i < have->n_targets; i++) {
+		const struct config_target *t = config_find_target(want, have->targets[i].name);
+
+		same += t && config_object_equal(&config_target_scope, t, &have->targets[i]);
+	}
+	run->request->n_changes += want->n_targets - same;
+	for (unsigned i = 0; have && i < have->n_targets; i++)
+		run->request->n_changes += !config_find_target(want, have->targets[i].name);
+}
+
+bool apply_wants_portal(const struct apply_run *run, const struct node_portal *np)
+{
+	const struct config *c = run->request->desired;
+
+	for (unsigned i = 0; i < c->n_portals; i++)
+		if (config_object_equal(&config_portal_scope, &np->config, &c->portals[i]))
+			return true;
+	return false;
+}
+
+static enum apply_result diff_portals(struct apply_run *run)
+{
+	const struct config *c = run->request->desired;
+	struct list *l;
+
+	for (unsigned i = 0; i < c->n_portals; i++) {
+		struct apply_portal *ap;
+
+		if (node_find_portal(&run->daemon->node, &c->portals[i]))
+			continue;
+		ap = calloc(1, sizeof(*ap));
+		if (ap)
+			ap->made = calloc(1, sizeof(*ap->made));
+		if (!ap || !ap->made) {
+			free(ap);
+			return no_memory(run);
+		}
+		list_init(&ap->made->node);
+		list_add_tail(&run->portals, &ap->node);
+		if (config_object_copy(&config_portal_scope, &ap->made->config, &c->portals[i]))
+			return no_memory(run);
+		run->request->n_changes++;
+	}
+	list_for_each (l, &run->daemon->node.portals)
+		run->request->n_changes +=
+		    !apply_wants_portal(run, list_entry(l, struct node_portal, node));
+	return APPLY_DONE;
+}
+
+/* Settings of the process: what needs a restart keeps its value until then, and that is said. */
+static void diff_daemon(struct apply_run *run)
+{
+	const struct config_daemon *have = &run->daemon->node.config->daemon;
+	const struct config_daemon *want = &run->request->desired->daemon;
+
+	if (config_object_equal(&config_daemon_scope, have, want))
+		return;
+	run->request->n_changes++;
+	for (const struct config_setting *s = config_daemon_scope.settings; s->name; s++) {
+		struct config_value v = config_read_value(s, have), w = config_read_value(s, want);
+		bool same = v.kind == w.kind && (v.kind != VALUE_TEXT || !strcmp(v.s, w.s)) &&
+			    v.i == w.i && v.b == w.b;
+
+		if (s->restart && !same)
+			log_warn(LOG_DAEMON, "daemon: %s takes effect at the next start", s->name);
+	}
+}
+
+enum apply_result apply_diff(struct apply_run *run)
+{
+	const struct config *c = run->request->desired;
+	enum apply_result result = APPLY_DONE;
+
+	for (unsigned i = 0; i < c->n_lus && result == APPLY_DONE; i++)
+		result = diff_lu(run, &c->lus[i]);
+	if (result == APPLY_DONE)
+		result = diff_gone_lus(run);
+	if (result == APPLY_DONE)
+		result = diff_portals(run);
+	diff_targets(run);
+	if (run->daemon->node.config)
+		diff_daemon(run);
+	return result;
+}

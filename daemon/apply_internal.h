@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One request on its way through the steps of daemon/apply.c.
+ *
+ * Threads: the control reactor. Ownership: the run owns what it has made until it is put into the
+ * tree.
+ */
+#ifndef HAWSER_DAEMON_APPLY_INTERNAL_H
+#define HAWSER_DAEMON_APPLY_INTERNAL_H
+
+#include "daemon/apply.h"
+#include "daemon/daemon.h"
+#include "daemon/state.h"
+#include "transport/iscsi/conn.h"
+
+/* A logical unit that is new, altered, or to be tried again. */
+struct apply_lu {
+	struct list node; /* apply_run.lus */
+	struct apply_run *run;
+	struct config_lu config; /* with its identity settled */
+	struct node_lu *have;    /* in the tree: replaced by made, or tried again (retry) */
+	struct node_lu *made;
+	bool retry;       /* same settings: only the store of have is opened */
+	bool after_close; /* its path is held by a store that leaves: opened when that has closed */
+	struct store_open *open;
+};
+
+struct apply_portal {
+	struct list node; /* apply_run.portals */
+	struct node_portal *made;
+};
+
+struct apply_run {
+	struct daemon *daemon;
+	struct apply_request *request;
+	bool lenient;
+	struct list lus, portals;
+	unsigned pending; /* stores being opened */
+	bool closing;     /* waits for stores that leave */
+	struct iscsi_policy *policy;
+	struct state_commit commit;
+	struct iscsi_publish publish;
+	struct reactor_timer timer; /* limit of the wait for closing stores */
+};
+
+/* apply_diff.c: what differs between the tree and request->desired. */
+enum apply_result apply_diff(struct apply_run *run);
+/* A copy of the settings in which naa and serial are given; a new identity goes into the change.
+ * 0, -ENOMEM or -EIO (no random numbers); -ENODATA: it had one and its file is torn. */
+int apply_settle_identity(struct apply_request *r, const struct config_lu *l, struct config_lu *to);
+bool apply_wants_portal(const struct apply_run *run, const struct node_portal *np);
+
+/* apply_store.c: opens the stores that can be opened now (late: those that had to wait); then
+ * apply_opened. */
+void apply_open(struct apply_run *run, bool late);
+void apply_opened(struct apply_run *run, bool late);
+
+/* apply_portal.c */
+enum apply_result apply_listen(struct apply_run *run);
+void apply_unlisten(struct apply_run *run); /* undoes it */
+
+/* apply_policy.c: what the reactors get. NULL: no memory. */
+struct iscsi_policy *apply_policy(struct apply_run *run);
+/* Gives relative target port identifiers to targets in groups that have none; into the change. */
+enum apply_result apply_number_ports(struct apply_run *run);
+/* The LU of this name as it will be. */
+struct node_lu *apply_find_lu(const struct apply_run *run, const char *name);
+
+/* apply_switch.c: the tree becomes what the run has made. */
+void apply_switch(struct apply_run *run);
+void apply_discard(struct apply_run *run); /* undoes what can be undone and frees */
+
+#endif

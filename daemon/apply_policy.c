@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From settings to what logins are decided by: struct iscsi_policy with targets, rules, LUN maps
+ * and portals.
+ */
+#include "config/schema.h"
+#include "daemon/apply_internal.h"
+#include "transport/iscsi/policy.h"
+#include "transport/portal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* After the switch the wanted configuration is the one in force. */
+static const struct config *wanted(const struct apply_run *run)
+{
+	return run->request->desired ? run->request->desired : run->daemon->node.config;
+}
+
+struct node_lu *apply_find_lu(const struct apply_run *run, const char *name)
+{
+	struct list *l;
+
+	list_for_each (l, &run->lus) {
+		struct apply_lu *al = list_entry(l, struct apply_lu, node);
+
+		if (!strcmp(al->config.name, name))
+			return al->retry ? al->have : al->made;
+	}
+	return node_find_lu(&run->daemon->node, name);
+}
+
+static bool in_group(const struct config_target *t, uint16_t group)
+{
+	for (unsigned i = 0; i < t->n_groups; i++)
+		if (t->groups[i] == group)
+			return true;
+	return !t->n_groups;
+}
+
+static uint16_t port_id(const struct apply_request *r, const char *target, uint16_t group)
+{
+	char key[300];
+	const struct state_port *p;
+	bool known;
+
+	state_port_key(target, group, key);
+	p = state_change_find(r->change, STATE_PORT, key, &known);
+	if (!known)
+		p = state_find(r->daemon->state, STATE_PORT, key);
+	return p ? p->id : 0;
+}
+
+enum apply_result apply_number_ports(struct apply_run *run)
+{
+	struct apply_request *r = run->request;
+	const struct config *c = r->desired;
+	unsigned last = state_port_last(r->daemon->state);
+
+	for (unsigned i = 0; i < c->n_targets; i++) {
+		for (unsigned j = 0; j < c->n_portals; j++) {
+			struct state_port p = { .target = c->targets[i].name,
+						.group = c->portals[j].group };
+
+			if (!in_group(&c->targets[i], p.group) || port_id(r, p.target, p.group))
+				continue;
+			/* Never re-used (SPC-4 wants it stable): 65535 in the life of a state. */
+			if (last >= 65535)
+				return apply_refuse(r, APPLY_FAILED,
+						    "target %s: all 65535 relative target port "
+						    "identifiers have been used",
+						    p.target);
+			p.id = (uint16_t)++last;
+			if (state_change_put(r->change, STATE_PORT, &p))
+				return apply_refuse(r, APPLY_FAILED,
+						    "no memory; nothing was changed");
+		}
+	}
+	return APPLY_DONE;
+}
+
+/* NULL and *ret_failed on lack of memory; NULL for a rule that shows the target's own map. */
+static const struct scsi_lun_map *make_map(struct apply_run *run, const struct config_lun *luns,
+					   unsigned n)
+{
+	struct scsi_lun_entry *entries = calloc(n ? n : 1, sizeof(*entries));
+	const struct scsi_lun_map *map = NULL;
+	unsigned used = 0;
+
+	if (!entries)
+		return NULL;
+	for (unsigned i = 0; i < n; i++) {
+		struct node_lu *l = apply_find_lu(run, luns[i].lu);
+
+		/* config_check has seen that it exists. */
+		if (!l)
+			continue;
+		entries[used++] = (struct scsi_lun_entry){ .lun = luns[i].lun,
+							   .lu = l->lu,
+							   .read_only = luns[i].read_only };
+	}
+	map = lun_map_create(entries, used);
+	free(entries);
+	return map;
+}
+
+static int fill_rule(struct apply_run *run, const struct config_access *a, struct iscsi_rule *rule)
+{
+	unsigned prefix;
+	int family;
+
+	snprintf(rule->initiator, sizeof(rule->initiator), "%s", a->initiator ? a->initiator : "");
+	if (a->network && !config_parse_network(a->network, &family, &prefix, rule->network)) {
+		rule->has_network = true;
+		rule->family = (uint8_t)family;
+		rule->prefix = (uint8_t)prefix;
+	}
+	rule->read_only = a->read_only;
+	if (a->account) {
+		rule->account = strdup(a->account);
+		if (!rule->account)
+			return -1;
+	}
+	if (a->n_luns) {
+		rule->map = make_map(run, a->luns, a->n_luns);
+		if (!rule->map)
+			return -1;
+	}
+	return 0;
+}
+
+/* An offer of the administrator's narrows the default; it never widens what a transport can. */
+static void fill_keys(const struct config_target *t, struct key_limits *k)
+{
+	key_limits_defaults(k);
+	if (t->header_digest == 0)
+		k->header_digest_crc32c = false;
+	if (t->header_digest == 1)
+		k->header_digest_none = false;
+	if (t->data_digest == 0)
+		k->data_digest_crc32c = false;
+	if (t->data_digest == 1)
+		k->data_digest_none = false;
+	if (t->max_recv_data_segment_length)
+		k->max_recv_data_segment_length = t->max_recv_data_segment_length;
+	if (t->max_burst_length)
+		k->max_burst_length = t->max_burst_length;
+	if (t->first_burst_length)
+		k->first_burst_length = t->first_burst_length;
+	if (k->first_burst_length > k->max_burst_length)
+		k->first_burst_length = k->max_burst_length;
+	if (t->max_outstanding_r2t)
+		k->max_outstanding_r2t = t->max_outstanding_r2t;
+	if (t->initial_r2t >= 0)
+		k->initial_r2t = (uint32_t)t->initial_r2t;
+	if (t->immediate_data >= 0)
+		k->immediate_data = (uint32_t)t->immediate_data;
+}
+
+/* The port that the portal really has: asked 0, the kernel chose. */
+static uint16_t real_port(const struct apply_run *run, const struct config_portal *p)
+{
+	struct node_portal *np = node_find_portal(&run->daemon->node, p);
+	struct list *l;
+
+	list_for_each (l, &run->portals) {
+		struct apply_portal *ap = list_entry(l, struct apply_portal, node);
+
+		if (ap->made && config_object_equal(&config_portal_scope, &ap->made->config, p))
+			np = ap->made;
+	}
+	return np && np->portal && np->portal->port ? np->portal->port : p->port;
+}
+
+static int fill_portals(struct apply_run *run, const struct config_target *t,
+			struct iscsi_target *to)
+{
+	const struct config *c = wanted(run);
+
+	to->portals = calloc(c->n_portals ? c->n_portals : 1, sizeof(*to->portals));
+	if (!to->portals)
+		return -1;
+	for (unsigned i = 0; i < c->n_portals; i++) {
+		const struct config_portal *p = &c->portals[i];
+		struct iscsi_target_portal *tp = &to->portals[to->n_portals];
+		bool v6 = strchr(p->address, ':');
+
+		if (!in_group(t, p->group))
+			continue;
+		snprintf(tp->address, sizeof(tp->address), v6 ? "[%.60s]" : "%.60s", p->address);
+		tp->port = real_port(run, p);
+		tp->tpgt = p->group;
+		tp->relative_port = port_id(run->request, t->name, p->group);
+		to->n_portals++;
+	}
+	return 0;
+}
+
+static int fill_target(struct apply_run *run, const struct config_target *t,
+		       struct iscsi_target *to)
+{
+	snprintf(to->name, sizeof(to->name), "%s", t->name);
+	snprintf(to->alias, sizeof(to->alias), "%s", t->alias ? t->alias : "");
+	to->online = t->online;
+	to->max_sessions = t->max_sessions;
+	fill_keys(t, &to->keys);
+	to->map = make_map(run, t->luns, t->n_luns);
+	if (!to->map)
+		return -1;
+	to->rules = calloc(t->n_access ? t->n_access : 1, sizeof(*to->rules));
+	if (!to->rules)
+		return -1;
+	for (unsigned i = 0; i < t->n_access; i++) {
+		to->n_rules++;
+		if (fill_rule(run, &t->access[i], &to->rules[i]))
+			return -1;
+	}
+	return fill_portals(run, t, to);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct config_target *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
+}
+
+static void fill_limits(const struct config_daemon *d, struct iscsi_policy *p)
+{
+	key_limits_defaults(&p->keys);
+	p->login_timeout_s = d->login_timeout_s;
+	p->nop_interval_s = d->nop_interval_s;
+	p->nop_timeout_s = d->nop_timeout_s;
+	p->max_sessions = d->max_sessions;
+	p->max_connections = d->max_connections;
+	p->max_unauthenticated = d->max_unauthenticated;
+	p->window = d->window;
+	p->logout_timeout_s = 3;
+}
+
+struct iscsi_policy *apply_policy(struct apply_run *run)
+{
+	const struct config *c = wanted(run);
+	const struct config_target **sorted =
+	    calloc(c->n_targets ? c->n_targets : 1, sizeof(const struct config_target *));
+	struct iscsi_policy *p = policy_alloc(c->n_targets);
+	bool good = sorted && p;
+
+	for (unsigned i = 0; i < c->n_targets && good; i++)
+		sorted[i] = &c->targets[i];
+	if (good) {
+		qsort(sorted, c->n_targets, sizeof(*sorted), by_name);
+		fill_limits(&c->daemon, p);
+	}
+	for (unsigned i = 0; i < c->n_targets && good; i++)
+		good = !fill_target(run, sorted[i], &p->targets[i]);
+	free(sorted);
+	if (good)
+		return p;
+	policy_unref(p);
+	return NULL;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Portals of a request: those that leave stop listening first, since a new one may want the same
+ * port; if a new one cannot listen, everything is as before.
+ */
+#include "daemon/apply_internal.h"
+#include "daemon/base/log.h"
+#include "daemon/service.h"
+#include "transport/portal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct datamover_ops *find_transport(const struct daemon *d, const char *name)
+{
+	for (unsigned i = 0; d->transports[i]; i++)
+		if (!strcmp(d->transports[i]->name, name))
+			return d->transports[i];
+	return NULL;
+}
+
+static const char *remedy(int error)
+{
+	switch (error) {
+	case EADDRINUSE:
+		return "another program listens there; stop it or choose another port";
+	case EADDRNOTAVAIL:
+		return "this machine has no such address; see \"ip address\"";
+	case EACCES:
+		return "ports below 1024 need privileges; choose a higher one";
+	default:
+		return "choose another address or port";
+	}
+}
+
+static int listen_one(struct daemon *d, struct node_portal *np)
+{
+	const struct config_portal *c = &np->config;
+	const struct datamover_ops *dm = find_transport(d, c->transport);
+	int r;
+
+	if (!dm)
+		return -EPROTONOSUPPORT;
+	r = portal_create(dm, c->address, c->port, c->group, d->control, &np->portal);
+	if (r)
+		return r;
+	if (d->service)
+		np->portal->inherited_fd = service_take_socket(d->service, &np->portal->address);
+	return portal_listen(np->portal);
+}
+
+/* Those in the tree that are not wanted any more. */
+static void leaving(struct apply_run *run, void (*each)(struct node_portal *np))
+{
+	struct list *l;
+
+	list_for_each (l, &run->daemon->node.portals) {
+		struct node_portal *np = list_entry(l, struct node_portal, node);
+
+		if (!apply_wants_portal(run, np))
+			each(np);
+	}
+}
+
+static void stop_listening(struct node_portal *np)
+{
+	portal_unlisten(np->portal);
+}
+
+static void listen_again(struct node_portal *np)
+{
+	int r = portal_listen(np->portal);
+
+	if (r)
+		log_error(LOG_DAEMON, "portal %s: cannot listen again: %s; restart the daemon",
+			  np->portal->text, strerror(-r));
+}
+
+enum apply_result apply_listen(struct apply_run *run)
+{
+	struct daemon *d = run->daemon;
+	struct list *l;
+
+	if (!run->request->boot)
+		leaving(run, stop_listening);
+	list_for_each (l, run->request->boot ? &d->node.portals : &run->portals) {
+		struct node_portal *np = run->request->boot
+					     ? list_entry(l, struct node_portal, node)
+					     : list_entry(l, struct apply_portal, node)->made;
+		int r = listen_one(d, np);
+
+		if (r) {
+			apply_refuse(run->request, APPLY_FAILED,
+				     "portal %s port %u: cannot listen: %s; %s", np->config.address,
+				     np->config.port, strerror(-r), remedy(-r));
+			if (!run->request->boot)
+				apply_unlisten(run);
+			return run->request->result;
+		}
+		log_info(LOG_DAEMON, "portal %s: listening", np->portal->text);
+	}
+	return APPLY_DONE;
+}
+
+void apply_unlisten(struct apply_run *run)
+{
+	struct list *l;
+
+	list_for_each (l, &run->portals) {
+		struct node_portal *np = list_entry(l, struct apply_portal, node)->made;
+
+		if (np && np->portal) {
+			portal_unlisten(np->portal);
+			portal_unref(np->portal);
+			np->portal = NULL;
+		}
+	}
+	leaving(run, listen_again);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Opening stores for a request: all at once, each on a queue of its own. A store that cannot be
+ * opened refuses an administrator's request, and leaves its LU out of service at start and reload.
+ */
+#include "daemon/apply_internal.h"
+#include "daemon/base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void out_of_service(struct node_lu *l, const char *why)
+{
+	free(l->why);
+	l->why = strdup(why);
+	log_error(LOG_DAEMON,
+		  "lu %s: out of service: %s; when that is mended, \"hawserctl lun retry %s\"",
+		  l->config.name, why, l->config.name);
+}
+
+/* An LU without a store in the place of one that could not be opened. */
+static int make_empty(struct apply_lu *al)
+{
+	char *unfit = NULL;
+	int r = node_lu_create(&al->run->daemon->node, &al->config, NULL, NULL, &al->made, &unfit);
+
+	free(unfit);
+	return r;
+}
+
+static void failed(struct apply_lu *al, int r, const char *why)
+{
+	struct apply_run *run = al->run;
+
+	if (!run->lenient && !al->after_close) {
+		if (run->request->result == APPLY_DONE)
+			apply_refuse(run->request, APPLY_FAILED, "lu %s: %s", al->config.name, why);
+		return;
+	}
+	if (al->retry) {
+		out_of_service(al->have, why);
+		return;
+	}
+	if (!al->made && make_empty(al)) {
+		apply_refuse(run->request, APPLY_FAILED, "lu %s: %s", al->config.name,
+			     strerror(r ? -r : ENOMEM));
+		return;
+	}
+	out_of_service(al->made, why);
+}
+
+/* The store joins an LU that is in the tree already. */
+static int attach(struct node_lu *l, struct node_store *s, char **ret_why)
+{
+	struct lu_params params;
+	const char *unfit = NULL;
+	int r;
+
+	node_lu_params(&l->config, &params);
+	/* Set first: once attached, the LU may be let go of by any thread. */
+	l->lu->destroyed_arg = s;
+	r = lu_attach(l->lu, &params, s->backing, &unfit);
+	if (r) {
+		l->lu->destroyed_arg = NULL;
+		if (unfit)
+			*ret_why = strdup(unfit);
+		return r;
+	}
+	l->store = s;
+	free(l->why);
+	l->why = NULL;
+	log_info(LOG_DAEMON, "lu %s: in service", l->config.name);
+	return 0;
+}
+
+static void opened_good(struct apply_lu *al, struct store_open *o)
+{
+	struct node_lu *into = al->retry ? al->have : al->made;
+	struct node_store *s = NULL;
+	char *why = NULL;
+	int r = store_open_take(o, &s);
+
+	if (!r && into)
+		r = attach(into, s, &why);
+	else if (!r)
+		r = node_lu_create(&al->run->daemon->node, &al->config, s, NULL, &al->made, &why);
+	if (r) {
+		if (s)
+			store_leave(s);
+		failed(al, r, why ? why : strerror(-r));
+	}
+	free(why);
+}
+
+static void opened(struct store_open *o)
+{
+	struct apply_lu *al = o->arg;
+	struct apply_run *run = al->run;
+	bool late = al->after_close;
+	char text[256];
+
+	al->open = NULL;
+	if (o->result) {
+		snprintf(text, sizeof(text), "%s cannot be opened: %s",
+			 o->config.path ? o->config.path : o->config.type, strerror(-o->result));
+		failed(al, o->result, o->why ? o->why : text);
+	} else {
+		opened_good(al, o);
+	}
+	store_open_free(o);
+	if (--run->pending == 0)
+		apply_opened(run, late);
+}
+
+static void begin(struct apply_lu *al)
+{
+	int r;
+
+	if (al->config.lost) {
+		failed(al, 0,
+		       "its state file was damaged and has been set aside; repair it and "
+		       "start the daemon again");
+		return;
+	}
+	r = store_open_begin(&al->run->daemon->node, &al->config, opened, al, &al->open);
+	if (r)
+		failed(al, r, strerror(-r));
+	else
+		al->run->pending++;
+}
+
+void apply_open(struct apply_run *run, bool late)
+{
+	struct list *l;
+
+	/* Held while the list is walked: nothing ends before all have begun. */
+	run->pending = 1;
+	list_for_each (l, &run->lus) {
+		struct apply_lu *al = list_entry(l, struct apply_lu, node);
+
+		if (al->after_close == late)
+			begin(al);
+		else if (!late && !al->retry && make_empty(al))
+			apply_refuse(run->request, APPLY_FAILED, "no memory; nothing was changed");
+	}
+	if (--run->pending == 0)
+		apply_opened(run, late);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What was changed at run time, kept in a folder: one object a file, each written new, fsynced and
+ * renamed; a change of several files goes through a journal that the next start replays.
+ *
+ * Threads: the control reactor; state_open blocks and is for the start, before any I/O thread;
+ * commits write on an offload thread and end on the control reactor.
+ * Ownership: the state owns its objects; a change set is the caller's until it is committed.
+ */
+#ifndef HAWSER_DAEMON_STATE_H
+#define HAWSER_DAEMON_STATE_H
+
+#include "backing/offload.h"
+#include "config/schema.h"
+#include "daemon/base/list.h"
+
+struct state;
+struct state_sys;
+
+enum state_kind {
+	STATE_LU,       /* lus/: struct config_lu */
+	STATE_TARGET,   /* targets/: struct config_target */
+	STATE_PORTAL,   /* portals/: struct config_portal */
+	STATE_IDENTITY, /* identities/: struct state_identity, of every LU whose settings have none
+			 */
+	STATE_PORT,     /* ports/: struct state_port */
+	STATE_KINDS
+};
+
+struct state_identity {
+	char *name, *naa, *serial;
+};
+
+/* The relative target port identifier (SPC-4) of a target in a portal group; never re-used. */
+struct state_port {
+	char *target;
+	uint16_t group, id;
+};
+
+/* Reads the folder, made when it is not there. Replays a journal first. A file that is torn is set
+ * aside (renamed *.torn) and counted; a file of a newer version is an error that names it.
+ * 0, or a negative errno and why. sys NULL: the system's calls. */
+int state_open(const char *dir, const struct state_sys *sys, struct state **ret, char *why,
+	       size_t whysize);
+void state_close(struct state *s); /* NULL allowed */
+
+/* Files of this kind that were set aside by this or an earlier start and are still there. */
+unsigned state_torn(const struct state *s, enum state_kind kind);
+
+/* The object with this key, NULL if there is none. Keys: name; for portals state_portal_key; for
+ * ports state_port_key. */
+const void *state_find(const struct state *s, enum state_kind kind, const char *key);
+void state_each(const struct state *s, enum state_kind kind,
+		void (*each)(const void *object, void *arg), void *arg);
+const char *state_portal_key(const struct config_portal *p, char buf[static 128]);
+const char *state_port_key(const char *target, uint16_t group, char buf[static 300]);
+/* Largest identifier given out so far. */
+uint16_t state_port_last(const struct state *s);
+
+/* Appends what was made at run time to c. 0 or -ENOMEM. */
+int state_add_objects(const struct state *s, struct config *c);
+
+struct state_change;
+struct state_change *state_change_new(void);
+void state_change_free(struct state_change *ch); /* NULL allowed */
+bool state_change_is_empty(const struct state_change *ch);
+/* Deep copies. 0 or -ENOMEM. A later entry of the same key replaces an earlier one. */
+int state_change_put(struct state_change *ch, enum state_kind kind, const void *object);
+int state_change_delete(struct state_change *ch, enum state_kind kind, const char *key);
+/* What the change says about this key: the object, or NULL and *ret_known. */
+const void *state_change_find(const struct state_change *ch, enum state_kind kind, const char *key,
+			      bool *ret_known);
+
+/* Writes a change. Blocking; for tests and before the reactors run. 0 or a negative errno: then
+ * neither files nor memory have changed (what a crash leaves is settled by the journal). */
+int state_commit_now(struct state *s, struct state_change *ch);
+
+struct state_commit {
+	struct offload_job job;
+	struct state *state;
+	struct state_change *change; /* borrowed until done */
+	int result;
+	void (*done)(struct state_commit *c); /* on the control reactor */
+	void *arg;
+};
+/* The same on an offload thread. */
+void state_commit_begin(struct state *s, struct reactor *control, struct state_commit *c);
+/* The queue that commits run on. */
+int state_start(struct state *s);
+
+/* The calls that change files; a test makes each fail in turn. */
+struct state_sys {
+	void *arg;
+	/* Writes path (relative to dirfd) anew and makes it durable under its final name. */
+	int (*open)(void *arg, int dirfd, const char *path, int flags, unsigned mode);
+	long (*write)(void *arg, int fd, const void *data, size_t length);
+	int (*fsync)(void *arg, int fd);
+	int (*close)(void *arg, int fd);
+	int (*rename)(void *arg, int dirfd, const char *from, const char *to);
+	int (*unlink)(void *arg, int dirfd, const char *path);
+};
+extern const struct state_sys state_sys_default;
+
+#endif

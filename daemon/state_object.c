@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Objects of the state: their keys, their text, change sets.
+ */
+#include "daemon/state_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define END_MARK "# end\n"
+
+/* clang-format off */
+#define AT(T, m) .at = offsetof(struct T, m), .width = sizeof(((struct T *)0)->m)
+static const struct config_setting identity_settings[] = {
+	{ .name = "name", .type = CONFIG_TEXT, AT(state_identity, name), .max = 63, .required = true },
+	{ .name = "naa", .type = CONFIG_TEXT, AT(state_identity, naa), .max = 32 },
+	{ .name = "serial", .type = CONFIG_TEXT, AT(state_identity, serial), .max = 32 },
+	{ 0 },
+};
+static const struct config_scope identity_scope = {
+	.name = "identity", .size = sizeof(struct state_identity), .settings = identity_settings,
+};
+static const struct config_setting port_settings[] = {
+	{ .name = "target", .type = CONFIG_TEXT, AT(state_port, target), .max = 223, .required = true },
+	{ .name = "group", .type = CONFIG_NUMBER, AT(state_port, group), .min = 1, .max = 65535,
+	  .required = true },
+	{ .name = "id", .type = CONFIG_NUMBER, AT(state_port, id), .min = 1, .max = 65535,
+	  .required = true },
+	{ 0 },
+};
+static const struct config_scope port_scope = {
+	.name = "port", .size = sizeof(struct state_port), .settings = port_settings,
+};
+
+const struct state_kind_info state_kinds[STATE_KINDS] = {
+	[STATE_LU] = { "lus", &config_lu_scope },
+	[STATE_TARGET] = { "targets", &config_target_scope },
+	[STATE_PORTAL] = { "portals", &config_portal_scope },
+	[STATE_IDENTITY] = { "identities", &identity_scope },
+	[STATE_PORT] = { "ports", &port_scope },
+};
+/* clang-format on */
+
+const char *state_portal_key(const struct config_portal *p, char buf[static 128])
+{
+	snprintf(buf, 128, "%s %s %u", p->transport, p->address, p->port);
+	return buf;
+}
+
+const char *state_port_key(const char *target, uint16_t group, char buf[static 300])
+{
+	snprintf(buf, 300, "%s %u", target, group);
+	return buf;
+}
+
+const char *state_object_key(enum state_kind kind, const void *object, char buf[static 300])
+{
+	const struct state_port *port = object;
+
+	switch (kind) {
+	case STATE_LU:
+		return ((const struct config_lu *)object)->name;
+	case STATE_TARGET:
+		return ((const struct config_target *)object)->name;
+	case STATE_PORTAL:
+		return state_portal_key(object, buf);
+	case STATE_IDENTITY:
+		return ((const struct state_identity *)object)->name;
+	case STATE_PORT:
+		return state_port_key(port->target, port->group, buf);
+	case STATE_KINDS:
+		break;
+	}
+	return "";
+}
+
+void state_object_free(struct state_object *o)
+{
+	if (!o)
+		return;
+	if (o->object)
+		config_object_clear(state_kinds[o->kind].scope, o->object);
+	free(o->object);
+	free(o);
+}
+
+struct state_object *state_object_new(enum state_kind kind, const char *key, const void *object)
+{
+	const struct config_scope *scope = state_kinds[kind].scope;
+	struct state_object *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	list_init(&o->node);
+	o->kind = kind;
+	snprintf(o->key, sizeof(o->key), "%s", key);
+	if (!object)
+		return o;
+	o->object = calloc(1, scope->size);
+	if (!o->object || config_object_copy(scope, o->object, object)) {
+		free(o->object);
+		free(o);
+		return NULL;
+	}
+	return o;
+}
+
+struct state_object *state_lookup(const struct list *objects, enum state_kind kind, const char *key)
+{
+	struct list *n;
+
+	list_for_each (n, objects) {
+		struct state_object *o = list_entry(n, struct state_object, node);
+
+		if (o->kind == kind && !strcmp(o->key, key))
+			return o;
+	}
+	return NULL;
+}
+
+char *state_encode(enum state_kind kind, const void *object)
+{
+	char *settings = config_dump_object(state_kinds[kind].scope, object);
+	char *text = NULL;
+
+	if (settings && asprintf(&text, "version = %d;\n%s" END_MARK, STATE_VERSION, settings) < 0)
+		text = NULL;
+	free(settings);
+	return text;
+}
+
+int state_decode(enum state_kind kind, const char *text, const char *name, void **ret,
+		 struct config_error *err)
+{
+	const struct config_scope *scope = state_kinds[kind].scope;
+	size_t length = strlen(text), mark = strlen(END_MARK);
+	unsigned version;
+	void *object;
+	int used = 0;
+
+	memset(err, 0, sizeof(*err));
+	snprintf(err->file, sizeof(err->file), "%s", name);
+	if (sscanf(text, "version = %u;%n", &version, &used) != 1 || !used) {
+		snprintf(err->text, sizeof(err->text), "does not begin with its version");
+		return -EBADMSG;
+	}
+	if (version > STATE_VERSION) {
+		snprintf(err->text, sizeof(err->text),
+			 "has version %u, this daemon knows %d; start the newer daemon", version,
+			 STATE_VERSION);
+		return -ENOTSUP;
+	}
+	if (length < mark || strcmp(text + length - mark, END_MARK)) {
+		snprintf(err->text, sizeof(err->text), "is cut short");
+		return -EBADMSG;
+	}
+	object = calloc(1, scope->size);
+	if (!object)
+		return -ENOMEM;
+	/* The version's line stays empty, so that lines in errors are those of the file. */
+	if (config_parse_object(text + used, name, scope, object, err)) {
+		free(object);
+		return -EBADMSG;
+	}
+	*ret = object;
+	return 0;
+}
+
+struct state_change *state_change_new(void)
+{
+	struct state_change *ch = calloc(1, sizeof(*ch));
+
+	if (ch)
+		list_init(&ch->objects);
+	return ch;
+}
+
+void state_change_free(struct state_change *ch)
+{
+	struct list *n;
+
+	if (!ch)
+		return;
+	while ((n = list_pop(&ch->objects)))
+		state_object_free(list_entry(n, struct state_object, node));
+	free(ch);
+}
+
+bool state_change_is_empty(const struct state_change *ch)
+{
+	return !ch || list_empty(&ch->objects);
+}
+
+static int change_set(struct state_change *ch, enum state_kind kind, const char *key,
+		      const void *object)
+{
+	struct state_object *o = state_object_new(kind, key, object), *old;
+
+	if (!o)
+		return -ENOMEM;
+	old = state_lookup(&ch->objects, kind, key);
+	if (old) {
+		list_del(&old->node);
+		state_object_free(old);
+	}
+	list_add_tail(&ch->objects, &o->node);
+	return 0;
+}
+
+int state_change_put(struct state_change *ch, enum state_kind kind, const void *object)
+{
+	char buf[STATE_KEY_MAX];
+
+	return change_set(ch, kind, state_object_key(kind, object, buf), object);
+}
+
+int state_change_delete(struct state_change *ch, enum state_kind kind, const char *key)
+{
+	return change_set(ch, kind, key, NULL);
+}
+
+const void *state_change_find(const struct state_change *ch, enum state_kind kind, const char *key,
+			      bool *ret_known)
+{
+	struct state_object *o = ch ? state_lookup(&ch->objects, kind, key) : NULL;
+
+	*ret_known = o;
+	return o ? o->object : NULL;
+}

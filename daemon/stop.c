@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Phases of the orderly end, walked by a timer; see stop.h. Each phase is told once to begin and
+ * then asked whether it is over.
+ */
+#include "daemon/stop.h"
+#include "daemon/admin/admin.h"
+#include "daemon/base/log.h"
+#include "daemon/daemon.h"
+#include "daemon/flush.h"
+#include "daemon/service.h"
+#include "transport/iscsi/policy.h"
+#include "transport/iscsi/session.h"
+#include "transport/portal.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TICK_MS            50
+#define LOGOUT_S           5 /* that initiators get to log out by themselves */
+#define LAST_RESORT_MORE_S 2
+
+struct stop {
+	struct daemon *daemon;
+	unsigned phase;
+	uint64_t phase_ms, deadline_ms;
+	struct reactor_timer timer;
+	struct reactor_broadcast broadcast;
+	bool busy; /* a broadcast is on its way */
+	atomic_uint count;
+	struct iscsi_publish publish;
+	struct flush *flush;
+	bool flushed;
+};
+
+static uint64_t phase_age_ms(const struct stop *s)
+{
+	return reactor_now_ms(s->daemon->control) - s->phase_ms;
+}
+
+static void broadcast_done(struct reactor_broadcast *b)
+{
+	list_entry(b, struct stop, broadcast)->busy = false;
+}
+
+static void broadcast(struct stop *s, void (*each)(struct reactor_broadcast *, struct reactor *))
+{
+	struct daemon *d = s->daemon;
+
+	s->broadcast = (struct reactor_broadcast){ .each = each,
+						   .done = broadcast_done,
+						   .reply_to = d->control };
+	s->busy = !reactor_broadcast(d->set, d->n_io, &s->broadcast);
+}
+
+/* A change in progress is let finish: the tree must be whole. */
+static void begin_quiet(struct stop *s)
+{
+	s->daemon->apply.closed = true;
+}
+
+static bool is_quiet(struct stop *s)
+{
+	return !s->daemon->apply.run && !s->daemon->apply.n_queued;
+}
+
+static void begin_deafness(struct stop *s)
+{
+	struct list *l;
+
+	list_for_each (l, &s->daemon->node.portals) {
+		struct node_portal *np = list_entry(l, struct node_portal, node);
+
+		if (np->portal)
+			portal_unlisten(np->portal);
+	}
+}
+
+static bool always(struct stop *s)
+{
+	(void)s;
+	return true;
+}
+
+static void request_logout(struct reactor_broadcast *b, struct reactor *r)
+{
+	iscsi_reactor_request_logout(r, LOGOUT_S);
+	reactor_broadcast_ack(b);
+}
+
+static void begin_logout(struct stop *s)
+{
+	atomic_store(&s->count, 1);
+	broadcast(s, request_logout);
+}
+
+static void count_each(struct reactor_broadcast *b, struct reactor *r)
+{
+	struct stop *s = list_entry(b, struct stop, broadcast);
+
+	atomic_fetch_add(&s->count, iscsi_reactor_count(r));
+	reactor_broadcast_ack(b);
+}
+
+/* Asks for the number of connections, and answers with the last one known. */
+static bool no_connection(struct stop *s)
+{
+	if (s->busy)
+		return false;
+	if (atomic_load(&s->count) == 0)
+		return true;
+	atomic_store(&s->count, 0);
+	broadcast(s, count_each);
+	/* Until the answer is there nobody reads it: busy. */
+	return false;
+}
+
+static bool logged_out(struct stop *s)
+{
+	return no_connection(s) || phase_age_ms(s) > LOGOUT_S * 1000;
+}
+
+static void published(struct iscsi_publish *p)
+{
+	((struct stop *)p->arg)->busy = false;
+}
+
+/* A policy without targets: every session is told to leave. */
+static void begin_ending_sessions(struct stop *s)
+{
+	struct daemon *d = s->daemon;
+	struct iscsi_policy *empty = policy_alloc(0);
+
+	if (!empty)
+		return;
+	empty->generation = ++d->apply.generation;
+	s->publish.policy = empty;
+	s->publish.done = published;
+	s->publish.arg = s;
+	s->busy = !iscsi_publish(d->set, d->n_io, d->control, &s->publish);
+	policy_unref(empty);
+}
+
+static bool not_busy(struct stop *s)
+{
+	return !s->busy;
+}
+
+static void end_connections(struct reactor_broadcast *b, struct reactor *r)
+{
+	struct iscsi_reactor *ir = iscsi_reactor_of(r);
+	struct list *l, *tmp;
+
+	list_for_each_safe (l, tmp, &ir->conns)
+		iscsi_conn_terminate(list_entry(l, struct iscsi_conn, node), false);
+	reactor_broadcast_ack(b);
+}
+
+static void begin_ending_connections(struct stop *s)
+{
+	atomic_store(&s->count, 1);
+	broadcast(s, end_connections);
+}
+
+static void flushed(struct flush *f, unsigned failed)
+{
+	struct stop *s = flush_arg(f);
+
+	if (failed)
+		log_error(LOG_DAEMON,
+			  "%u stores could not be flushed; their last writes may be "
+			  "lost in a power cut",
+			  failed);
+	s->flushed = true;
+}
+
+static void begin_flush(struct stop *s)
+{
+	s->flush = flush_begin(s->daemon, flushed, s);
+	s->flushed = !s->flush;
+}
+
+static bool is_flushed(struct stop *s)
+{
+	return s->flushed;
+}
+
+static void begin_closing(struct stop *s)
+{
+	struct list *l, *tmp;
+
+	list_for_each_safe (l, tmp, &s->daemon->node.portals)
+		node_portal_free(list_entry(l, struct node_portal, node));
+	list_for_each_safe (l, tmp, &s->daemon->node.lus)
+		node_lu_free(list_entry(l, struct node_lu, node));
+}
+
+static bool all_closed(struct stop *s)
+{
+	return !s->daemon->node.n_stores;
+}
+
+static const struct stop_phase {
+	const char *name;
+	void (*begin)(struct stop *s);
+	bool (*over)(struct stop *s);
+} phases[] = {
+	{ "a change in progress", begin_quiet, is_quiet },
+	{ "portals", begin_deafness, always },
+	{ "initiators that were asked to log out", begin_logout, logged_out },
+	{ "sessions", begin_ending_sessions, not_busy },
+	{ "connections", begin_ending_connections, no_connection },
+	{ "flushing of stores", begin_flush, is_flushed },
+	{ "closing of stores", begin_closing, all_closed },
+};
+#define N_PHASES (sizeof(phases) / sizeof(phases[0]))
+
+static void name_open_stores(const struct stop *s)
+{
+	struct list *l;
+
+	list_for_each (l, &s->daemon->node.stores) {
+		const struct node_store *st = list_entry(l, struct node_store, node);
+
+		log_error(LOG_DAEMON, "lu %s: its store %s does not answer", st->name,
+			  st->path ? st->path : "");
+	}
+}
+
+static void give_up(struct stop *s)
+{
+	log_error(LOG_DAEMON, "stopping takes too long (waiting for %s); leaving at once",
+		  phases[s->phase].name);
+	name_open_stores(s);
+	admin_remove_socket(s->daemon->admin);
+	_exit(1);
+}
+
+static void tick(struct reactor_timer *t)
+{
+	struct stop *s = list_entry(t, struct stop, timer);
+	struct daemon *d = s->daemon;
+
+	while (phases[s->phase].over(s)) {
+		if (++s->phase == N_PHASES) {
+			reactor_stop(d->control);
+			return;
+		}
+		s->phase_ms = reactor_now_ms(d->control);
+		phases[s->phase].begin(s);
+	}
+	if (reactor_now_ms(d->control) > s->deadline_ms)
+		give_up(s);
+	reactor_timer_arm(d->control, &s->timer, TICK_MS);
+}
+
+/* Joining threads cannot be given a limit: this ends the process when even that hangs. */
+static void *last_resort(void *arg)
+{
+	struct timespec left = { .tv_sec = (time_t)(uintptr_t)arg };
+
+	while (nanosleep(&left, &left) && errno == EINTR)
+		;
+	static const char text[] = "hawserd: threads do not end; leaving at once\n";
+	ssize_t ignored = write(STDERR_FILENO, text, sizeof(text) - 1);
+
+	(void)ignored;
+	_exit(1);
+}
+
+static void start_last_resort(unsigned seconds)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (pthread_create(&thread, &attr, last_resort, (void *)(uintptr_t)seconds)) // NOLINT
+		log_warn(LOG_DAEMON, "no thread to watch over the end of the process");
+	pthread_attr_destroy(&attr);
+}
+
+void stop_begin(struct daemon *d, const char *why)
+{
+	struct stop *s;
+	unsigned seconds;
+
+	if (d->stop)
+		return;
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		d->exit_status = 1;
+		reactor_stop(d->control);
+		return;
+	}
+	log_info(LOG_DAEMON, "stopping: %s", why);
+	seconds = d->node.config ? d->node.config->daemon.shutdown_timeout_s
+				 : d->settings.shutdown_timeout_s;
+	d->stop = s;
+	s->daemon = d;
+	s->phase_ms = reactor_now_ms(d->control);
+	s->deadline_ms = s->phase_ms + seconds * 1000ULL;
+	start_last_resort(seconds + LAST_RESORT_MORE_S);
+	if (d->service) {
+		service_stopping(d->service);
+		service_unwatch(d->service);
+	}
+	reactor_timer_init(&s->timer, tick);
+	phases[0].begin(s);
+	tick(&s->timer);
+}
