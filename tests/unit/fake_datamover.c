@@ -2,6 +2,7 @@
 #include "tests/unit/fake_datamover.h"
 
 #include "daemon/base/bytes.h"
+#include "daemon/base/log.h"
 #include "transport/iscsi/pdu.h"
 #include "transport/iscsi/session.h"
 
@@ -42,17 +43,10 @@ static void collect(struct fake_conn *fc, const uint8_t bhs[static 48], const vo
 	list_add_tail(&fc->sent, &p->node);
 }
 
-/* A PDU that was queued before enable is marked by its first byte of wire order: the fake keeps
- * the mark in the high bit of the opcode byte, which is reserved in responses. */
-#define BEFORE_ENABLE 0x80
-
 static void send_one(struct fake_conn *fc, struct iscsi_pdu *pdu)
 {
-	bool before = pdu->bhs[0] & BEFORE_ENABLE;
-
-	pdu->bhs[0] &= (uint8_t)~BEFORE_ENABLE;
 	iscsi_stamp(fc->c, pdu->bhs, pdu->takes_statsn);
-	collect(fc, pdu->bhs, pdu->data, pdu->length, !before);
+	collect(fc, pdu->bhs, pdu->data, pdu->length, pdu->dm_flags);
 	iscsi_control_sent(fc->c, pdu);
 }
 
@@ -136,8 +130,7 @@ static void fake_send_control(struct iscsi_conn *c, struct iscsi_pdu *pdu)
 {
 	struct fake_conn *fc = fake_of(c);
 
-	if (!fc->enabled)
-		pdu->bhs[0] |= BEFORE_ENABLE;
+	pdu->dm_flags = fc->enabled;
 	list_add_tail(&fc->queued, &pdu->node);
 	wake(fc);
 }
@@ -263,6 +256,7 @@ void fake_net_start(struct fake_net *n, const struct iscsi_policy *policy)
 {
 	static const struct datamover_ops *const dms[] = { &fake_datamover, NULL };
 
+	log_set_level(LOG_SUBSYSTEMS, LOG_LEVEL_ERROR); /* refusals are what tests are about */
 	memset(n, 0, sizeof(*n));
 	list_init(&n->conns);
 	n->port = 1024;
