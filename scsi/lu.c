@@ -16,11 +16,17 @@ enum {
 	WRITE_SAME_MAX = 256 * MIB, /* a pattern is written by hand: seconds, not minutes */
 	UNMAP_DESCRIPTORS = 256,    /* 4 KiB of list, and what clients accept */
 };
-#define UNMAP_MAX (8192ull * MIB)
+#define UNMAP_BLOCKS 0x100000u /* iscsi-test-cu Inquiry.BlockLimits takes more for a mistake */
 
 static bool power_of_two(uint32_t v)
 {
 	return v && !(v & (v - 1));
+}
+
+/* What a refresh changes, perhaps just now. */
+static uint64_t size_of(const struct backing *b)
+{
+	return __atomic_load_n(&b->info.size, __ATOMIC_RELAXED);
 }
 
 /* What does not fit, or NULL. */
@@ -35,7 +41,7 @@ static const char *misfit(const struct lu_params *p, const struct backing *b)
 		return NULL;
 	if (b->info.logical_block > p->block_size)
 		return "the store cannot do I/O in blocks as small as the block size";
-	if (b->info.size < p->block_size)
+	if (size_of(b) < p->block_size)
 		return "the store is smaller than one block";
 	return NULL;
 }
@@ -63,7 +69,7 @@ static void set_unmap(struct lu_geometry *g, const struct backing_info *i)
 	}
 	g->unmap_granularity = unit > g->block_size ? unit / g->block_size : 1;
 	g->unmap_alignment = i->trim_alignment / g->block_size;
-	g->max_unmap_blocks = UNMAP_MAX / g->block_size;
+	g->max_unmap_blocks = UNMAP_BLOCKS;
 	g->max_unmap_descriptors = UNMAP_DESCRIPTORS;
 	g->zeroes_after_unmap = i->flags & BACKING_TRIM_ZEROES;
 }
@@ -78,7 +84,7 @@ static void set_geometry(struct lu_geometry *g, const struct lu_params *p, const
 	g->rotational = p->has_rotation && p->rotational;
 	if (!b)
 		return;
-	g->blocks = b->info.size / p->block_size;
+	g->blocks = size_of(b) / p->block_size;
 	g->physical_exponent = exponent(p, b);
 	g->write_cache = b->info.flags & BACKING_VOLATILE_CACHE;
 	g->read_only = p->read_only || b->info.flags & BACKING_READ_ONLY;
@@ -187,7 +193,7 @@ void lu_resized(struct scsi_lu *lu)
 {
 	if (!lu->backing)
 		return;
-	atomic_store(&lu->geo.blocks, lu->backing->info.size / lu->geo.block_size);
+	atomic_store(&lu->geo.blocks, size_of(lu->backing) / lu->geo.block_size);
 	lu_ua_all(lu, ASC_CAPACITY_CHANGED, NULL);
 }
 
