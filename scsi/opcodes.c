@@ -64,9 +64,9 @@ enum row {
 
 /*
  * Usage: RDPROTECT, WRPROTECT and VRPROTECT are zero without protection information, ANCHOR
- * without ANC_SUP, GROUP NUMBER with GROUP_SUP=0 in VPD page 86h, NACA with NORMACA=0. RARC is
- * ignored where rebuild assist is not supported (SBC-3 5.8); SYNC_NV (obsolete) asks for less
- * than is done.
+ * without ANC_SUP, NACA with NORMACA=0. GROUP NUMBER is taken (GROUP_SUP=1 in VPD page 86h) and
+ * means nothing here; iscsi-test-cu Prefetch10.Flags sends it. RARC is ignored where rebuild
+ * assist is not supported (SBC-3 5.8); SYNC_NV (obsolete) asks for less than is done.
  */
 static const struct scsi_op rows[ROWS] = {
 	[ROW_TEST_UNIT_READY] = {
@@ -114,37 +114,37 @@ static const struct scsi_op rows[ROWS] = {
 	[ROW_READ10] = {
 		ID(0x28), .name = "READ(10)", .cdb_length = 10, .direction = DIR_IN,
 		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 30,
-		.plan = sbc_plan_read, .usage = { 0x28, 0x1c, FF4, 0, FF2 } },
+		.plan = sbc_plan_read, .usage = { 0x28, 0x1c, FF4, 0x1f, FF2 } },
 	[ROW_WRITE10] = {
 		ID(0x2a), .name = "WRITE(10)", .cdb_length = 10, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 30,
-		.plan = sbc_plan_write, .usage = { 0x2a, 0x18, FF4, 0, FF2 } },
+		.plan = sbc_plan_write, .usage = { 0x2a, 0x18, FF4, 0x1f, FF2 } },
 	[ROW_WRITE_VERIFY10] = {
 		ID(0x2e), .name = "WRITE AND VERIFY(10)", .cdb_length = 10, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 60,
-		.plan = sbc_plan_write_verify, .usage = { 0x2e, 0x16, FF4, 0, FF2 } },
+		.plan = sbc_plan_write_verify, .usage = { 0x2e, 0x16, FF4, 0x1f, FF2 } },
 	[ROW_VERIFY10] = {
 		ID(0x2f), .name = "VERIFY(10)", .cdb_length = 10, .direction = DIR_OUT,
 		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 60,
-		.plan = sbc_plan_verify, .usage = { 0x2f, 0x16, FF4, 0, FF2 } },
+		.plan = sbc_plan_verify, .usage = { 0x2f, 0x16, FF4, 0x1f, FF2 } },
 	[ROW_PRE_FETCH10] = {
 		ID(0x34), .name = "PRE-FETCH(10)", .cdb_length = 10, .direction = DIR_NONE,
 		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 30,
-		.plan = sbc_plan_prefetch, .usage = { 0x34, 0x02, FF4, 0, FF2 } },
+		.plan = sbc_plan_prefetch, .usage = { 0x34, 0x02, FF4, 0x1f, FF2 } },
 	[ROW_SYNC_CACHE10] = {
 		ID(0x35), .name = "SYNCHRONIZE CACHE(10)", .cdb_length = 10,
 		.direction = DIR_NONE, .access = ACCESS_WRITE, .flags = OP_MEDIUM,
 		.timeout_s = 60, .plan = sbc_plan_sync_cache,
-		.usage = { 0x35, 0x06, FF4, 0, FF2 } },
+		.usage = { 0x35, 0x06, FF4, 0x1f, FF2 } },
 	[ROW_WRITE_SAME10] = {
 		ID(0x41), .name = "WRITE SAME(10)", .cdb_length = 10, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 120,
-		.plan = sbc_plan_write_same, .usage = { 0x41, 0x08, FF4, 0, FF2 } },
+		.plan = sbc_plan_write_same, .usage = { 0x41, 0x08, FF4, 0x1f, FF2 } },
 	[ROW_UNMAP] = {
 		ID(0x42), .name = "UNMAP", .cdb_length = 10, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = WRITES | OP_THIN | OP_UNMAP, .timeout_s = 60,
 		.plan = sbc_plan_unmap, .params = sbc_params_unmap,
-		.usage = { 0x42, 0, 0, 0, 0, 0, 0, FF2 } },
+		.usage = { 0x42, 0, 0, 0, 0, 0, 0x1f, FF2 } },
 	[ROW_MODE_SELECT10] = {
 		ID(0x55), .name = "MODE SELECT(10)", .cdb_length = 10, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = OP_NONE, .timeout_s = 30,
@@ -157,31 +157,31 @@ static const struct scsi_op rows[ROWS] = {
 	[ROW_READ16] = {
 		ID(0x88), .name = "READ(16)", .cdb_length = 16, .direction = DIR_IN,
 		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 30,
-		.plan = sbc_plan_read, .usage = { 0x88, 0x1c, FF8, FF4 } },
+		.plan = sbc_plan_read, .usage = { 0x88, 0x1c, FF8, FF4, 0x1f } },
 	[ROW_WRITE16] = {
 		ID(0x8a), .name = "WRITE(16)", .cdb_length = 16, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 30,
-		.plan = sbc_plan_write, .usage = { 0x8a, 0x18, FF8, FF4 } },
+		.plan = sbc_plan_write, .usage = { 0x8a, 0x18, FF8, FF4, 0x1f } },
 	[ROW_WRITE_VERIFY16] = {
 		ID(0x8e), .name = "WRITE AND VERIFY(16)", .cdb_length = 16, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 60,
-		.plan = sbc_plan_write_verify, .usage = { 0x8e, 0x16, FF8, FF4 } },
+		.plan = sbc_plan_write_verify, .usage = { 0x8e, 0x16, FF8, FF4, 0x1f } },
 	[ROW_VERIFY16] = {
 		ID(0x8f), .name = "VERIFY(16)", .cdb_length = 16, .direction = DIR_OUT,
 		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 60,
-		.plan = sbc_plan_verify, .usage = { 0x8f, 0x16, FF8, FF4 } },
+		.plan = sbc_plan_verify, .usage = { 0x8f, 0x16, FF8, FF4, 0x1f } },
 	[ROW_PRE_FETCH16] = {
 		ID(0x90), .name = "PRE-FETCH(16)", .cdb_length = 16, .direction = DIR_NONE,
 		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 30,
-		.plan = sbc_plan_prefetch, .usage = { 0x90, 0x02, FF8, FF4 } },
+		.plan = sbc_plan_prefetch, .usage = { 0x90, 0x02, FF8, FF4, 0x1f } },
 	[ROW_SYNC_CACHE16] = {
 		ID(0x91), .name = "SYNCHRONIZE CACHE(16)", .cdb_length = 16,
 		.direction = DIR_NONE, .access = ACCESS_WRITE, .flags = OP_MEDIUM,
-		.timeout_s = 60, .plan = sbc_plan_sync_cache, .usage = { 0x91, 0x06, FF8, FF4 } },
+		.timeout_s = 60, .plan = sbc_plan_sync_cache, .usage = { 0x91, 0x06, FF8, FF4, 0x1f } },
 	[ROW_WRITE_SAME16] = {
 		ID(0x93), .name = "WRITE SAME(16)", .cdb_length = 16, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 120,
-		.plan = sbc_plan_write_same, .usage = { 0x93, 0x09, FF8, FF4 } },
+		.plan = sbc_plan_write_same, .usage = { 0x93, 0x09, FF8, FF4, 0x1f } },
 	[ROW_READ_CAPACITY16] = {
 		ID_SA(0x9e, 0x10), .name = "READ CAPACITY(16)", .cdb_length = 16,
 		.direction = DIR_IN, .access = ACCESS_ALWAYS, .flags = OP_MEDIUM,
@@ -209,19 +209,19 @@ static const struct scsi_op rows[ROWS] = {
 	[ROW_READ12] = {
 		ID(0xa8), .name = "READ(12)", .cdb_length = 12, .direction = DIR_IN,
 		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 30,
-		.plan = sbc_plan_read, .usage = { 0xa8, 0x1c, FF4, FF4 } },
+		.plan = sbc_plan_read, .usage = { 0xa8, 0x1c, FF4, FF4, 0x1f } },
 	[ROW_WRITE12] = {
 		ID(0xaa), .name = "WRITE(12)", .cdb_length = 12, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 30,
-		.plan = sbc_plan_write, .usage = { 0xaa, 0x18, FF4, FF4 } },
+		.plan = sbc_plan_write, .usage = { 0xaa, 0x18, FF4, FF4, 0x1f } },
 	[ROW_WRITE_VERIFY12] = {
 		ID(0xae), .name = "WRITE AND VERIFY(12)", .cdb_length = 12, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 60,
-		.plan = sbc_plan_write_verify, .usage = { 0xae, 0x16, FF4, FF4 } },
+		.plan = sbc_plan_write_verify, .usage = { 0xae, 0x16, FF4, FF4, 0x1f } },
 	[ROW_VERIFY12] = {
 		ID(0xaf), .name = "VERIFY(12)", .cdb_length = 12, .direction = DIR_OUT,
 		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 60,
-		.plan = sbc_plan_verify, .usage = { 0xaf, 0x16, FF4, FF4 } },
+		.plan = sbc_plan_verify, .usage = { 0xaf, 0x16, FF4, FF4, 0x1f } },
 };
 
 /* First row of each opcode, plus one; zero: not supported. */

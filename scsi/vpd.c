@@ -86,7 +86,7 @@ static size_t build_identification(const struct scsi_request *rq, uint8_t *out)
 static size_t build_extended(const struct scsi_request *rq, uint8_t *out)
 {
 	memset(out, 0, 60);
-	out[1] = 0x07;                               /* HEADSUP, ORDSUP, SIMPSUP */
+	out[1] = 0x17;                               /* GROUP_SUP, HEADSUP, ORDSUP, SIMPSUP */
 	out[2] = rq->geo->write_cache ? 0x01 : 0x00; /* V_SUP */
 	out[3] = 0x01;                               /* LUICLR */
 	return 60;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* covers: SG-001 SG-002 SG-003 SG-004 SG-009 SG-010 SI-002 SP-001 SB-008 SB-027 SS-012 SO-016
- *         fault-E06 */
+/* covers: SB-009 SG-001 SG-002 SG-003 SG-004 SG-009 SG-010 SI-002 SP-001 SB-008 SB-027 SS-012
+ * SO-016 fault-E06 */
 #include "scsi/opcodes.c"
 
 #include "tests/unit/scsi/plan_fixture.h"
@@ -171,7 +171,8 @@ START_TEST(obsolete_bits)
 	ck_field(PLAN(0x28, 0x20), 1, 5);                               /* RDPROTECT */
 	ck_field(PLAN(0x8a, 0xe0), 1, 7);                               /* WRPROTECT */
 	ck_field(PLAN(0x2a, 0x02), 1, 1);                               /* FUA_NV */
-	ck_field(PLAN(0x28, 0, 0, 0, 0, 0, 0x1f), 6, 4);                /* GROUP NUMBER */
+	ck_field(PLAN(0x28, 0, 0, 0, 0, 0, 0x20), 6, 5);
+	ck_good(PLAN(0x34, 0, 0, 0, 0, 0, 0x1f)); /* GROUP NUMBER */
 }
 END_TEST
 

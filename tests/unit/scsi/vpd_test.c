@@ -111,7 +111,7 @@ END_TEST
 
 START_TEST(extended_inquiry)
 {
-	uint8_t want[64] = { 0, 0x86, 0, 0x3c, 0, 0x07, 0x01, 0x01 };
+	uint8_t want[64] = { 0, 0x86, 0, 0x3c, 0, 0x17, 0x01, 0x01 };
 
 	plan_setup();
 	ck_answer(VPD(0x86), want, 64);
