@@ -8,6 +8,37 @@
 #include <string.h>
 #include <sys/uio.h>
 
+/* Where neither engine is: page-cached reads inline, all else on threads. */
+static void threads_submit(struct fd_queue *q, struct backing_io *io)
+{
+	struct fd_store *s = q->store;
+
+	if (io->kind == BACKING_READ && !s->direct &&
+	    atomic_load_explicit(&s->nowait, memory_order_relaxed))
+		engine_inline(q, io);
+	else
+		fd_offload(q, io);
+}
+
+static bool threads_usable(const char **ret_why)
+{
+	(void)ret_why;
+	return true;
+}
+
+static void threads_queue(struct fd_queue *q)
+{
+	(void)q; /* nothing is kept by queue */
+}
+
+const struct fd_engine threads_engine = {
+	.name = "offload",
+	.usable = threads_usable,
+	.submit = threads_submit,
+	.queue_open = threads_queue,
+	.queue_close = threads_queue,
+};
+
 /* Best first, as measured by tests/bench/engine_bench.c. */
 static const struct fd_engine *const engines[] = {
 #if HAWSER_WITH_URING
@@ -16,6 +47,7 @@ static const struct fd_engine *const engines[] = {
 #if HAWSER_WITH_AIO
 	&aio_engine,
 #endif
+	&threads_engine,
 	NULL,
 };
 
@@ -70,32 +102,55 @@ static void run_inline(struct reactor_job *job)
 		inline_one(list_entry(n, struct backing_io, node));
 }
 
+const struct fd_engine *engine_for(const struct engine_host *h, const struct fd_engine *wanted)
+{
+#if HAWSER_WITH_AIO
+	const struct fd_engine *next = &aio_engine;
+#else
+	const struct fd_engine *next = &threads_engine;
+#endif
+
+#if HAWSER_WITH_URING
+	if (wanted == &uring_engine && !h->uring)
+		return next;
+#endif
+	(void)next;
+	(void)h;
+	return wanted;
+}
+
 void engine_inline(struct fd_queue *q, struct backing_io *io)
 {
 	list_add_tail(&q->host->inline_ios, &io->node);
 	reactor_defer(q->q.reactor, REACTOR_STAGE_SUBMIT, &q->host->inline_job);
 }
 
-/* An engine that a reactor cannot start is done without: the other one serves its queues. */
-static void start_engines(struct engine_host *h)
+/* An engine that a reactor cannot start is done without: the next one serves its queues. */
+#if HAWSER_WITH_URING
+static void start_uring(struct engine_host *h)
 {
+	const char *reason;
 	int rc;
 
-#if HAWSER_WITH_URING
-	if (backing_have_uring(&(const char *){ NULL })) {
-		rc = uring_start(h, &h->uring);
-		if (rc < 0)
-			log_warn(LOG_BACKING, "io_uring: %s; reactor %u uses libaio", strerror(-rc),
-				 reactor_index(h->reactor));
-	}
+	if (!backing_have_uring(&reason))
+		return; /* the daemon says so, once */
+	rc = uring_start(h, &h->uring);
+	if (rc < 0)
+		log_warn(LOG_BACKING, "io_uring: %s; reactor %u does without it", strerror(-rc),
+			 reactor_index(h->reactor));
+}
 #endif
+
 #if HAWSER_WITH_AIO
-	rc = aio_start(h, &h->aio);
+static void start_aio(struct engine_host *h)
+{
+	int rc = aio_start(h, &h->aio);
+
 	if (rc < 0)
 		log_warn(LOG_BACKING, "libaio: %s; raise fs.aio-max-nr; reactor %u uses threads",
 			 strerror(-rc), reactor_index(h->reactor));
-#endif
 }
+#endif
 
 int backing_reactor_start(struct reactor *r, struct arena *arena)
 {
@@ -107,7 +162,12 @@ int backing_reactor_start(struct reactor *r, struct arena *arena)
 	h->arena = arena;
 	list_init(&h->inline_ios);
 	reactor_job_init(&h->inline_job, run_inline);
-	start_engines(h);
+#if HAWSER_WITH_URING
+	start_uring(h);
+#endif
+#if HAWSER_WITH_AIO
+	start_aio(h);
+#endif
 	reactor_set_slot(r, REACTOR_ENGINE, h);
 	return 0;
 }

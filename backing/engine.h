@@ -26,10 +26,14 @@ struct engine_host {
 /* By name, NULL is the default. NULL and *ret_why (static) if it cannot be used. */
 const struct fd_engine *engine_find(const char *name, const char **ret_why);
 
+/* The wanted engine, or the next best where this reactor could not start it. */
+const struct fd_engine *engine_for(const struct engine_host *h, const struct fd_engine *wanted);
+
 /* Does io at the end of this turn by preadv2 or pwritev2 on this thread; what would block goes to
  * the offload threads. */
 void engine_inline(struct fd_queue *q, struct backing_io *io);
 
+extern const struct fd_engine threads_engine;
 #if HAWSER_WITH_URING
 extern const struct fd_engine uring_engine;
 int uring_start(struct engine_host *h, struct uring **ret);

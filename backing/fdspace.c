@@ -173,7 +173,7 @@ static int next_edge(int fd, uint64_t at, uint64_t end, bool in_data, uint64_t *
 /* The file may change meanwhile; what then makes no sense is called allocated, which is safe. */
 static int walk_edges(int fd, struct backing_io *io, bool in_data)
 {
-	uint64_t at = io->offset, end = io->offset + io->length, edge;
+	uint64_t at = io->offset, end = io->offset + io->length, edge = at;
 
 	while (at < end && io->n_extents < io->max_extents) {
 		int rc = next_edge(fd, at, end, in_data, &edge);
@@ -193,7 +193,7 @@ static int walk_edges(int fd, struct backing_io *io, bool in_data)
 
 int fd_extents(struct fd_store *s, struct backing_io *io)
 {
-	uint64_t edge;
+	uint64_t edge = 0;
 	int rc;
 
 	/* A device cannot say; reserved space is allocated whether it was written or not. */

@@ -75,18 +75,6 @@ void fd_store_close(struct backing *b)
 	fd_store_free(container_of(b, struct fd_store, b));
 }
 
-/* A reactor that could not start the store's engine uses what it has. */
-static const struct fd_engine *engine_for(const struct fd_store *s, const struct engine_host *h)
-{
-#if HAWSER_WITH_URING && HAWSER_WITH_AIO
-	if (s->engine == &uring_engine && !h->uring)
-		return &aio_engine;
-#else
-	(void)h;
-#endif
-	return s->engine;
-}
-
 int fd_queue_open(struct backing *b, struct reactor *r, struct backing_queue **ret)
 {
 	struct fd_store *s = container_of(b, struct fd_store, b);
@@ -102,7 +90,7 @@ int fd_queue_open(struct backing *b, struct reactor *r, struct backing_queue **r
 	q->host = h;
 	q->file_index = -1;
 	list_init(&q->waiting);
-	q->engine = engine_for(s, h);
+	q->engine = engine_for(h, s->engine);
 	q->engine->queue_open(q);
 	*ret = &q->q;
 	return 0;
