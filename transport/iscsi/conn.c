@@ -151,6 +151,16 @@ static void drop_silent(struct iscsi_conn *c, const char *what)
  * more: the peer is gone. Old iPXE cannot answer pings, so any PDU counts as an answer unless
  * nop_strict.
  */
+/* Discovery sessions get no NOP-In (RFC 7143 7.4.3): one that has been silent for as long as would
+ * end another is dropped. */
+static void keep_discovery(struct iscsi_conn *c, uint64_t idle, uint64_t limit)
+{
+	if (idle >= limit)
+		drop_silent(c, "idle discovery session");
+	else
+		reactor_timer_arm(c->reactor, &c->timer, limit - idle);
+}
+
 static void keep_alive(struct iscsi_conn *c)
 {
 	const struct iscsi_policy *policy = c->session->policy;
@@ -161,6 +171,10 @@ static void keep_alive(struct iscsi_conn *c)
 
 	if (!interval)
 		return;
+	if (c->session->discovery) {
+		keep_discovery(c, idle, interval + timeout);
+		return;
+	}
 	if (pinged && now >= c->deadline_ms) {
 		if (policy->nop_strict || idle >= timeout) {
 			drop_silent(c, "no answer to a NOP-In");

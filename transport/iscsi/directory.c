@@ -182,6 +182,12 @@ static void finish(struct session_claim *claim, int result)
 {
 	struct iscsi_session *s = claim->session;
 
+	if (s->ending && !result) {
+		/* It lost its target while it waited (publish.c), and has got a place after that.
+		 */
+		directory_leave(s);
+		result = -ECANCELED;
+	}
 	if (!result && !s->discovery)
 		result = session_start_nexus(s);
 	claim->result = result;
@@ -241,6 +247,7 @@ int session_claim(struct session_claim *claim)
 void session_claim_cancel(struct session_claim *claim)
 {
 	struct claim_ticket *t = claim->ticket;
+	bool entered = false;
 
 	if (!t)
 		return;
@@ -248,12 +255,15 @@ void session_claim_cancel(struct session_claim *claim)
 	dir_lock();
 	if (t->granted) {
 		t->claim = NULL; /* the message on its way frees it */
+		entered = !t->result;
 		t = NULL;
 	} else {
 		list_del(&t->node);
 	}
 	dir_unlock();
 	free(t);
+	if (entered)
+		directory_leave(claim->session);
 }
 
 /* The newest login gets the place; those that it overtook have lost. Under the lock. */

@@ -2,7 +2,7 @@
 /*
  * SendTargets and the text requests of full-feature phase.
  *
- * covers: N-015 N-017 N-020 N-021 N-022 N-023 N-024 N-025 N-026 N-027 N-028 N-029 N-030 N-031
+ * covers: N-015 N-017 N-018 N-020 N-021 N-022 N-023 N-024 N-025 N-026 N-027 N-028 N-029 N-030 N-031
  * covers: N-032 N-033 T-002 T-004 T-009 T-015 T-016 T-017 T-020 T-024 T-037 T-038 T-039 T-040
  * covers: T-041 T-042 T-043 T-044 T-045 T-046 T-049 T-050 T-053 T-063 T-071 T-074 T-096 T-104
  * covers: T-105 I-032
@@ -386,6 +386,21 @@ START_TEST(command_number)
 }
 END_TEST
 
+/* No NOP-In there; silence ends it. */
+START_TEST(idle)
+{
+	struct fake_initiator d;
+
+	policy->nop_interval_s = 1;
+	policy->nop_timeout_s = 0;
+	d = fake_logged_in(&net, FAKE_DISCOVERY);
+	for (unsigned n = 0; n < 500 && d.fc->c; n++)
+		reactor_turn(net.reactor, 10);
+	ck_assert_ptr_null(d.fc->c);
+	ck_assert_ptr_null(fake_next(d.fc));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("discovery");
@@ -407,6 +422,7 @@ int main(void)
 	tcase_add_test(t, refused_texts);
 	tcase_add_test(t, too_much_text);
 	tcase_add_test(t, command_number);
+	tcase_add_test(t, idle);
 	suite_add_tcase(s, t);
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);

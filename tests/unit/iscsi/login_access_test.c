@@ -252,6 +252,48 @@ START_TEST(reinstatement_given_up)
 }
 END_TEST
 
+static void published(struct iscsi_publish *p)
+{
+	*(bool *)p->arg = true;
+}
+
+/* The target is withdrawn while a login waits for the old session's end, and just after. */
+START_TEST(target_withdrawn_meanwhile)
+{
+	static const char text[] = "InitiatorName=" FAKE_NAME "\0TargetName=" FAKE_TARGET;
+
+	for (unsigned n = 0; n < 2; n++) {
+		struct fake_net other;
+		struct fake_initiator a, b;
+		struct bhs_login_request h = { .opcode = 0x43, .flags = FAKE_OP_FFP };
+		uint8_t bhs[ISCSI_BHS_SIZE];
+		bool done = false;
+		struct iscsi_publish p = { .policy = policy_alloc(0),
+					   .done = published,
+					   .arg = &done };
+
+		fake_net_start(&other, fake_policy(1));
+		a = fake_logged_in(&other, FAKE_NORMAL);
+		b = fake_initiator(&other);
+		memcpy(h.isid, b.isid, 6);
+		memcpy(bhs, &h, sizeof(bhs));
+		if (n)
+			ck_assert_int_eq(fake_feed(b.fc, bhs, text, sizeof(text)), 0);
+		ck_assert_int_eq(iscsi_publish(&other.reactor, 1, other.reactor, &p), 0);
+		if (!n)
+			ck_assert_int_eq(fake_feed(b.fc, bhs, text, sizeof(text)), 0);
+		for (unsigned turn = 0; turn < 8; turn++)
+			fake_turn(&other, 1);
+		ck_assert(done);
+		ck_assert(fake_closed(a.fc));
+		ck_assert(fake_closed(b.fc));
+		ck_assert(list_empty(&iscsi_reactor_of(other.reactor)->sessions));
+		policy_unref(p.policy);
+		fake_net_stop(&other);
+	}
+}
+END_TEST
+
 START_TEST(login_with_tsih)
 {
 	struct fake_initiator a = fake_logged_in(&net, FAKE_NORMAL), b = fake_initiator(&net);
@@ -338,6 +380,7 @@ int main(void)
 	tcase_add_test(t, two_sessions);
 	tcase_add_test(t, reinstatement);
 	tcase_add_test(t, reinstatement_given_up);
+	tcase_add_test(t, target_withdrawn_meanwhile);
 	tcase_add_test(t, login_with_tsih);
 	tcase_add_test(t, too_many_sessions);
 	tcase_add_test(t, policy_changes_meanwhile);
