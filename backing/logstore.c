@@ -275,7 +275,6 @@ int log_store_open(struct backing *lower, const struct backing_params *p, struct
 		return -ENOMEM;
 	s->b.ops = &log_ops;
 	s->b.info = lower->info;
-	s->b.info.flags &= ~(unsigned)BACKING_INLINE; /* recording takes a thread */
 	rc = begin_recording(s, p->log_path);
 	if (!rc)
 		rc = offload_queue_create("log", 1, &s->offload);
