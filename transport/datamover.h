@@ -77,8 +77,9 @@ struct iscsi_rx {
 	const uint8_t *ahs; /* valid during iscsi_rx_header only */
 	uint16_t ahs_length;
 	uint32_t length; /* of the data segment, without padding */
-	/* Set by iscsi_rx_header: the data goes to iov (beginning at skip bytes into it); an iovcnt
-	 * of 0 drops it. May be changed to "drop" by an abort in the middle of reception. */
+	/* Set by iscsi_rx_header: the data goes to iov (beginning at skip bytes into it), what is
+	 * longer than that is dropped; an iovcnt of 0 drops all of it. May be changed to "drop" by
+	 * an abort in the middle of reception. */
 	const struct iovec *iov;
 	unsigned iovcnt;
 	size_t skip;
