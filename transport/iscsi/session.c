@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* SPC-4 unit attentions of a nexus that begins. */
-#define UA_POWER_ON   0x2901
+/* SPC-4 unit attentions of a nexus that begins. Power on is told by 29h/00h, which covers it:
+ * iscsi-ls tries again after that one, but fails at 29h/01h. */
+#define UA_POWER_ON   0x2900
 #define UA_NEXUS_LOSS 0x2907
 
 static _Atomic uint64_t last_id;
