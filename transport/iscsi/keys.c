@@ -85,7 +85,7 @@ static uint32_t our_side(const struct key_negotiation *n, enum key_id id)
 /* Yes is 1, No is 0; anything else -EINVAL. */
 static int parse_boolean(const char *value, uint64_t *ret)
 {
-	if (strcmp(value, "Yes") && strcmp(value, "No"))
+	if (strcmp(value, "Yes") != 0 && strcmp(value, "No") != 0)
 		return -EINVAL;
 	*ret = value[0] == 'Y';
 	return 0;
@@ -109,7 +109,7 @@ static int choose_digest(struct key_negotiation *n, enum key_id id, const char *
 	while (text_list_next(&list, item)) {
 		bool crc32c = !strcmp(item, "CRC32C");
 
-		if ((!crc32c && strcmp(item, "None")) || !digest_allowed(n, id, crc32c))
+		if ((!crc32c && strcmp(item, "None") != 0) || !digest_allowed(n, id, crc32c))
 			continue;
 		*value_at(&n->keys, &key_table[id]) = crc32c;
 		return 0;

@@ -13,13 +13,13 @@
 /* A name in its normal form; the same again is let through (FreeNAS' initiators repeat it). */
 static enum iscsi_login_status declare_name(struct iscsi_login *l, char *name, const char *value)
 {
-	char lower[ISCSI_NAME_MAX + 1];
+	char lower[ISCSI_NAME_MAX + 1] = "";
 
 	if (iscsi_name_check(value, lower))
 		return LOGIN_INITIATOR_ERROR;
-	if ((name[0] || l->names_known) && strcmp(name, lower))
+	if ((name[0] || l->names_known) && strcmp(name, lower) != 0)
 		return LOGIN_INITIATOR_ERROR;
-	strcpy(name, lower);
+	memcpy(name, lower, sizeof(lower));
 	return LOGIN_SUCCESS;
 }
 
@@ -27,7 +27,7 @@ static enum iscsi_login_status declare_session_type(struct iscsi_login *l, const
 {
 	bool discovery = !strcmp(value, "Discovery");
 
-	if (!discovery && strcmp(value, "Normal"))
+	if (!discovery && strcmp(value, "Normal") != 0)
 		return LOGIN_SESSION_TYPE;
 	if ((l->session_type_known || l->names_known) && discovery != l->discovery)
 		return LOGIN_INITIATOR_ERROR;
@@ -62,8 +62,8 @@ enum iscsi_login_status login_declare(struct iscsi_login *l, enum key_id id, con
 		return LOGIN_SUCCESS;
 	case KEY_TAGGED_BUFFER_FOR_SOLICITED_DATA_ONLY:
 	case KEY_ISER_HELLO_REQUIRED:
-		return strcmp(value, "Yes") && strcmp(value, "No") ? LOGIN_INITIATOR_ERROR
-								   : LOGIN_SUCCESS;
+		return strcmp(value, "Yes") != 0 && strcmp(value, "No") != 0 ? LOGIN_INITIATOR_ERROR
+									     : LOGIN_SUCCESS;
 	case KEY_CHAP_A:
 	case KEY_CHAP_I:
 	case KEY_CHAP_C:
@@ -181,7 +181,7 @@ enum iscsi_login_status login_choose_auth(struct iscsi_login *l, const char *met
 	char item[TEXT_VALUE_MAX + 1];
 
 	while (text_list_next(&methods, item)) {
-		if (strcmp(item, "None"))
+		if (strcmp(item, "None") != 0)
 			continue;
 		text_put(&l->out, key_table[KEY_AUTH_METHOD].name, "None");
 		return LOGIN_SUCCESS;
@@ -207,9 +207,9 @@ static enum iscsi_login_status new_session(struct iscsi_login *l)
 
 	if (!s)
 		return LOGIN_OUT_OF_RESOURCES;
-	strcpy(s->initiator, l->initiator);
-	strcpy(s->initiator_alias, l->initiator_alias);
-	strcpy(s->target_name, l->target_name);
+	memcpy(s->initiator, l->initiator, sizeof(s->initiator));
+	memcpy(s->initiator_alias, l->initiator_alias, sizeof(s->initiator_alias));
+	memcpy(s->target_name, l->target_name, sizeof(s->target_name));
 	memcpy(s->isid, l->isid, sizeof(s->isid));
 	s->tpgt = c->portal->tpgt;
 	s->rule = l->discovery ? NULL : l->rule;

@@ -103,7 +103,7 @@ static int check_iqn(const char *p)
 int iscsi_name_check(const char *name, char ret_lower[static ISCSI_NAME_MAX + 1])
 {
 	static const char hex[] = "0123456789abcdef";
-	char lower[ISCSI_NAME_MAX + 1];
+	char lower[ISCSI_NAME_MAX + 1] = "";
 	size_t n = strlen(name);
 	int r;
 

@@ -123,7 +123,7 @@ static bool in_network(const struct iscsi_rule *r, uint8_t family, const uint8_t
 	unsigned prefix = r->prefix < bits ? r->prefix : bits;
 	uint8_t mask = (uint8_t)(0xff00u >> (prefix % 8));
 
-	if (family != r->family || memcmp(address, r->network, prefix / 8))
+	if (family != r->family || memcmp(address, r->network, prefix / 8) != 0)
 		return false;
 	return prefix % 8 == 0 || !((address[prefix / 8] ^ r->network[prefix / 8]) & mask);
 }

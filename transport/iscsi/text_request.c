@@ -166,7 +166,7 @@ static void commit(struct iscsi_conn *c, const struct iscsi_text *t)
 {
 	c->keys.max_send_data_segment_length = t->keys.keys.max_send_data_segment_length;
 	if (t->alias_known)
-		strcpy(c->session->initiator_alias, t->alias);
+		memcpy(c->session->initiator_alias, t->alias, sizeof(t->alias));
 }
 
 static uint32_t part_limit(const struct iscsi_conn *c)

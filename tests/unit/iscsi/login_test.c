@@ -6,7 +6,7 @@
  * covers: L-032 L-033 L-034 L-035 L-036 L-039 L-042 L-043 L-044 L-046 L-047 L-048 L-049
  * covers: L-053 L-055 L-056 L-057 L-058 L-059 L-060 L-061 L-064 L-066 L-067 L-068 L-069 L-070
  * covers: L-072 L-075 L-081 L-082 L-083 L-086 L-089 N-009 N-040 T-062 T-086 T-103
- * covers: fault-A06 fault-A08 fault-Q15
+ * covers: fault-A06 fault-A08 fault-A09 fault-Q15
  */
 #include "transport/iscsi/login.c"
 
