@@ -74,13 +74,13 @@ static int reserve(struct ram_store *s, uint64_t size)
 {
 	void *at = MAP_FAILED;
 
-	s->reserved = page_up(size) + RAM_ROOM;
-	/* Address space may be limited: then there is no room to grow. */
-	for (int attempt = 0; at == MAP_FAILED && attempt < 2; attempt++) {
-		if (attempt)
-			s->reserved = page_up(size);
+	/* Address space may be limited: then there is less room to grow, or none. */
+	for (uint64_t room = RAM_ROOM;; room /= 16) {
+		s->reserved = page_up(size) + page_up(room);
 		at = mmap(NULL, s->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 			  -1, 0);
+		if (at != MAP_FAILED || !room)
+			break;
 	}
 	if (at == MAP_FAILED)
 		return -errno;

@@ -408,7 +408,7 @@ void uring_run(struct reactor_job *job)
 	}
 	(void)io_uring_cq_eventfd_toggle(&u->ring, true);
 	/* What came between the last look and the switch has made no event. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__sync_synchronize();
 	if (ok && (io_uring_sq_ready(&u->ring) || has_news(u) ||
 		   (!list_empty(&u->backlog) && has_room(u, URING_RUNS))))
 		uring_later(u);

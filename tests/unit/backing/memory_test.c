@@ -68,9 +68,9 @@ START_TEST(ram_is_thin)
 	ck_assert(at[99] == 1 && at[5100] == 1 && is_zero(at + 100, 5000));
 	ck_assert_int_eq(do_plain(&r, BACKING_TRIM, (32ull << 30) + 300, 10), 0);
 	ck_assert_int_eq(do_plain(&r, BACKING_ZERO, (32ull << 30) + 6000, 7 * MIB), 0);
-	ck_assert(at[5999] == 1 && at[7 * MIB + 6000] == 1 && is_zero(at + 6000, 7 * MIB));
 	ck_assert_int_eq(backing_allocated(r.b, &n), 0);
 	ck_assert_uint_le(n, 4 * MIB);
+	ck_assert(at[5999] == 1 && at[7 * MIB + 6000] == 1 && is_zero(at + 6000, 7 * MIB));
 	rig_end(&r);
 }
 END_TEST
