@@ -10,6 +10,7 @@
 
 #include "config/schema.h"
 #include "daemon/apply.h"
+#include "daemon/state.h"
 
 #include <jansson.h>
 
@@ -87,8 +88,16 @@ bool admin_number(struct admin_request *rq, const char *name, uint64_t max, uint
 bool admin_optional_text(struct admin_request *rq, const char *name, const char **ret);
 bool admin_optional_bool(struct admin_request *rq, const char *name, bool *ret);
 
-/* The same inside an edit: sets the refusal. */
-struct config_target *edit_target(struct apply_request *ar, const char *name, bool *ret_ours);
+/* Inside an edit: the object to be changed, NULL and ar refused when it is not there or stems from
+ * hawser.conf, which is changed by its author only. */
+struct config_target *edit_target(struct apply_request *ar, const char *name);
+struct config_lu *edit_lu(struct apply_request *ar, const char *name);
+/* Notes that the object must be kept. */
+enum apply_result edit_keep(struct apply_request *ar, enum state_kind kind, const void *object);
+enum apply_result edit_drop(struct apply_request *ar, enum state_kind kind, const char *key);
+enum apply_result edit_no_memory(struct apply_request *ar);
+/* How many targets map this LU; text of the first. */
+unsigned edit_users(const struct config *c, const char *lu, char *first, size_t firstsize);
 
 /* Objects by their settings; "origin" says where they stem from. */
 json_t *admin_object_json(const struct config_scope *scope, const void *object);

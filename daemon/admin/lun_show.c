@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Methods lun.* that look: settings, condition, store; and lun.resize, which makes the daemon
+ * look. What blocks (allocated space, size) is a job on the store's own queue.
+ */
+#include "daemon/admin/lun.h"
+#include "daemon/admin/request.h"
+#include "daemon/base/log.h"
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *condition(const struct node_lu *l)
+{
+	switch ((enum lu_not_ready)atomic_load(&l->lu->not_ready)) {
+	case LU_READY:
+		return "ready";
+	case LU_NO_STORE:
+		return "out of service";
+	case LU_STOPPED:
+		return "stopped";
+	case LU_EJECTED:
+		return "ejected";
+	}
+	return "unknown";
+}
+
+static json_t *mapped_json(const struct config *c, const char *lu)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < c->n_targets; i++)
+		for (unsigned j = 0; j < c->targets[i].n_luns; j++)
+			if (!strcmp(c->targets[i].luns[j].lu, lu))
+				json_array_append_new(
+				    list, json_pack("{s:s, s:I}", "target", c->targets[i].name,
+						    "lun", (json_int_t)c->targets[i].luns[j].lun));
+	return list;
+}
+
+static json_t *lu_json(const struct daemon *d, const struct node_lu *l)
+{
+	const struct config_lu *cfg = config_find_lu(d->node.config, l->config.name);
+	json_t *j = admin_object_json(&config_lu_scope, &l->config);
+
+	/* Where it stands now, which moves when lines are added above it. */
+	if (cfg)
+		json_object_set_new(j, "origin", admin_origin_json(&cfg->origin));
+	json_object_set_new(j, "condition", json_string(condition(l)));
+	if (l->why)
+		json_object_set_new(j, "why", json_string(l->why));
+	if (l->store)
+		json_object_set_new(j, "size",
+				    json_integer((json_int_t)l->store->backing->info.size));
+	json_object_set_new(j, "mapped", mapped_json(d->node.config, l->config.name));
+	return j;
+}
+
+void lun_list(struct admin_request *rq)
+{
+	json_t *list = json_array();
+	struct list *l;
+
+	list_for_each (l, &rq->daemon->node.lus)
+		json_array_append_new(list,
+				      lu_json(rq->daemon, list_entry(l, struct node_lu, node)));
+	admin_reply(rq, json_pack("{s:o}", "luns", list));
+}
+
+static void add_store(json_t *j, const struct node_lu *l)
+{
+	const struct backing_info *i = &l->store->backing->info;
+	const struct lu_geometry *g = &l->lu->geo;
+	struct lu_counters n;
+
+	json_object_set_new(j, "blocks", json_integer((json_int_t)atomic_load(&g->blocks)));
+	json_object_set_new(j, "engine_used", json_string(i->engine ? i->engine : ""));
+	/* An honest word about what a power cut may take: a volatile cache is flushed on demand. */
+	json_object_set_new(j, "write_cache", json_boolean(i->flags & BACKING_VOLATILE_CACHE));
+	json_object_set_new(j, "gives_space_back",
+			    json_boolean(g->thin && (i->flags & BACKING_CAN_TRIM)));
+	json_object_set_new(j, "opened_read_only", json_boolean(i->flags & BACKING_READ_ONLY));
+	lu_get_counters(l->lu, &n);
+	json_object_set_new(
+	    j, "counters",
+	    json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "reads", (json_int_t)n.reads, "writes",
+		      (json_int_t)n.writes, "read_bytes", (json_int_t)n.read_bytes, "write_bytes",
+		      (json_int_t)n.write_bytes, "unmaps", (json_int_t)n.unmaps, "flushes",
+		      (json_int_t)n.flushes, "errors", (json_int_t)n.errors));
+}
+
+/* A blocking look at a store, and who wants to know. */
+struct look {
+	struct offload_job job;
+	struct admin_request *rq;
+	struct node_store *store;
+	struct scsi_lu *lu; /* counted: keeps the store open */
+	json_t *result;
+	bool refresh;
+	int rc;
+	uint64_t allocated, size_before;
+};
+
+static void look_work(struct offload_job *job)
+{
+	struct look *k = list_entry(job, struct look, job);
+	struct backing *b = k->store->backing;
+
+	if (k->refresh)
+		k->rc = b->ops->refresh ? b->ops->refresh(b) : 0;
+	else
+		k->rc = b->ops->allocated ? b->ops->allocated(b, &k->allocated) : -ENOTSUP;
+}
+
+static void look_answer(struct look *k)
+{
+	const char *name = k->store->name;
+	uint64_t size = k->store->backing->info.size;
+
+	if (k->refresh && k->rc) {
+		admin_fail(k->rq, ADMIN_FAILED, "lu %s: its store's size cannot be read: %s", name,
+			   strerror(-k->rc));
+		return;
+	}
+	if (k->refresh) {
+		if (size != k->size_before) {
+			lu_resized(k->lu);
+			log_info(LOG_DAEMON, "lu %s: %llu bytes, were %llu", name,
+				 (unsigned long long)size, (unsigned long long)k->size_before);
+		}
+		admin_reply(k->rq,
+			    json_pack("{s:s, s:I, s:I}", "name", name, "size", (json_int_t)size,
+				      "size_before", (json_int_t)k->size_before));
+		return;
+	}
+	if (!k->rc)
+		json_object_set_new(k->result, "allocated", json_integer((json_int_t)k->allocated));
+	admin_reply(k->rq, json_incref(k->result));
+}
+
+static void look_done(struct offload_job *job)
+{
+	struct look *k = list_entry(job, struct look, job);
+
+	look_answer(k);
+	store_idle(k->store);
+	lu_unref(k->lu);
+	json_decref(k->result);
+	free(k);
+}
+
+/* Takes over result. */
+static void look(struct admin_request *rq, struct node_lu *l, json_t *result, bool refresh)
+{
+	struct look *k;
+
+	if (l->store->busy) {
+		json_decref(result);
+		admin_fail(rq, ADMIN_CONFLICT,
+			   "lu %s: an earlier question to its store is not answered yet; try again "
+			   "later",
+			   l->config.name);
+		return;
+	}
+	k = calloc(1, sizeof(*k));
+	if (!k) {
+		json_decref(result);
+		admin_fail(rq, ADMIN_FAILED, "no memory");
+		return;
+	}
+	k->rq = rq;
+	k->store = l->store;
+	k->store->busy = true;
+	k->lu = l->lu;
+	lu_ref(k->lu);
+	k->result = result;
+	k->refresh = refresh;
+	k->size_before = l->store->backing->info.size;
+	k->job = (struct offload_job){ .work = look_work,
+				       .done = look_done,
+				       .reply_to = rq->daemon->control };
+	offload_submit(k->store->queue, &k->job);
+}
+
+static struct node_lu *find(struct admin_request *rq)
+{
+	const char *name = admin_text(rq, "name");
+	struct node_lu *l = name ? node_find_lu(&rq->daemon->node, name) : NULL;
+
+	if (name && !l)
+		admin_fail(rq, ADMIN_NOT_FOUND, "lu %s does not exist; see \"hawserctl lun list\"",
+			   name);
+	return l;
+}
+
+void lun_show(struct admin_request *rq)
+{
+	struct node_lu *l = find(rq);
+	json_t *j;
+
+	if (!l)
+		return;
+	j = lu_json(rq->daemon, l);
+	if (l->store)
+		add_store(j, l);
+	if (l->store && !l->store->busy)
+		look(rq, l, j, false);
+	else
+		admin_reply(rq, j);
+}
+
+void lun_resize(struct admin_request *rq)
+{
+	struct node_lu *l = find(rq);
+
+	if (!l)
+		return;
+	if (!l->store) {
+		admin_fail(rq, ADMIN_CONFLICT, "lu %s is out of service: %s", l->config.name,
+			   l->why ? l->why : "it has no store");
+		return;
+	}
+	look(rq, l, NULL, true);
+}
