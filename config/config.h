@@ -63,7 +63,10 @@ struct config_lu {
 	char *rotation; /* NULL: ask the store; "ssd", "hdd" */
 	char *log_path; /* NULL; for tests: a log store in front */
 	char *fault;    /* NULL; for tests: a fault store in front */
-	bool lost;      /* not a setting: its state file was torn, it stays out of service */
+	/* Not settings: */
+	bool lost; /* its state file was torn, it stays out of service */
+	bool make; /* make the file this once: it was asked for at run time */
+	bool seen; /* its store was open once: an empty file never takes its place */
 };
 
 struct config_lun {

@@ -200,12 +200,38 @@ static void commit(struct apply_run *run)
 	state_commit_begin(run->daemon->state, run->daemon->control, &run->commit);
 }
 
+static void committed_late(struct state_commit *c)
+{
+	struct apply_run *run = c->arg;
+
+	/* The LUs serve all the same; only the note that they have is missing. */
+	if (c->result)
+		log_error(LOG_DAEMON, "the state folder %s cannot be written: %s",
+			  run->daemon->settings.state_dir, strerror(-c->result));
+	listen_late(run);
+}
+
+/* Stores that were opened after the switch. */
+static void commit_late(struct apply_run *run)
+{
+	struct apply_request *r = run->request;
+
+	if (apply_note_opened(run) || state_change_is_empty(r->change)) {
+		listen_late(run);
+		return;
+	}
+	run->commit.change = r->change;
+	run->commit.done = committed_late;
+	run->commit.arg = run;
+	state_commit_begin(run->daemon->state, run->daemon->control, &run->commit);
+}
+
 void apply_opened(struct apply_run *run, bool late)
 {
 	struct apply_request *r = run->request;
 
 	if (late) {
-		listen_late(run);
+		commit_late(run);
 		return;
 	}
 	if (r->result != APPLY_DONE || (!r->boot && apply_listen(run) != APPLY_DONE)) {
@@ -217,7 +243,7 @@ void apply_opened(struct apply_run *run, bool late)
 		return;
 	}
 	run->policy = apply_policy(run);
-	if (!run->policy) {
+	if (!run->policy || apply_note_opened(run)) {
 		finish(run, apply_refuse(r, APPLY_FAILED, "no memory; nothing was changed"));
 		return;
 	}

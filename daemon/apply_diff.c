@@ -38,38 +38,84 @@ static int set_text(char **to, const char *text)
 	return *to ? 0 : -ENOMEM;
 }
 
+/* The settings' own come first; what they leave out is chosen, once. */
 static int new_identity(struct apply_request *r, struct config_lu *to)
 {
 	char naa[33], serial[17];
-	struct state_identity id = { .name = to->name, .naa = naa, .serial = serial };
+	struct state_identity id = { .name = to->name };
 
 	if (state_torn(r->daemon->state, STATE_IDENTITY) && r->boot)
 		return -ENODATA;
 	if (choose_identity(naa, serial))
 		return -EIO;
+	id.naa = to->naa ? NULL : naa;
+	id.serial = to->serial ? NULL : serial;
 	if (set_text(&to->naa, naa) || set_text(&to->serial, serial))
 		return -ENOMEM;
 	return state_change_put(r->change, STATE_IDENTITY, &id);
 }
 
-int apply_settle_identity(struct apply_request *r, const struct config_lu *l, struct config_lu *to)
+/* It had its identity from the settings, which have lost it since: one is chosen now. */
+static int complete_identity(struct apply_request *r, const struct state_identity *have,
+			     struct config_lu *to)
+{
+	struct state_identity id = *have;
+	char naa[33], serial[17];
+
+	if (choose_identity(naa, serial))
+		return -EIO;
+	id.naa = id.naa || to->naa ? id.naa : naa;
+	id.serial = id.serial || to->serial ? id.serial : serial;
+	if (set_text(&to->naa, id.naa ? id.naa : naa) ||
+	    set_text(&to->serial, id.serial ? id.serial : serial))
+		return -ENOMEM;
+	if (id.naa == have->naa && id.serial == have->serial)
+		return 0;
+	return state_change_put(r->change, STATE_IDENTITY, &id);
+}
+
+static const struct state_identity *find_identity(const struct apply_request *r, const char *name)
 {
 	const struct state_identity *id;
 	bool known;
+
+	id = state_change_find(r->change, STATE_IDENTITY, name, &known);
+	return known ? id : state_find(r->daemon->state, STATE_IDENTITY, name);
+}
+
+int apply_settle_identity(struct apply_request *r, const struct config_lu *l, struct config_lu *to)
+{
+	const struct state_identity *id;
 	int rc = config_object_copy(&config_lu_scope, to, l);
 
-	if (rc || (to->naa && to->serial) || to->lost)
+	if (rc || to->lost)
 		return rc;
-	id = state_change_find(r->change, STATE_IDENTITY, l->name, &known);
-	if (!known)
-		id = state_find(r->daemon->state, STATE_IDENTITY, l->name);
-	if (!id)
-		rc = new_identity(r, to);
-	else
-		rc = set_text(&to->naa, id->naa) ? -ENOMEM : set_text(&to->serial, id->serial);
+	id = find_identity(r, l->name);
+	to->seen = id && id->opened;
+	rc = id ? complete_identity(r, id, to) : new_identity(r, to);
 	if (rc && rc != -ENODATA)
 		config_object_clear(&config_lu_scope, to);
 	return rc;
+}
+
+int apply_note_opened(struct apply_run *run)
+{
+	struct list *l;
+
+	list_for_each (l, &run->lus) {
+		const struct apply_lu *al = list_entry(l, struct apply_lu, node);
+		const struct node_lu *nl = al->retry ? al->have : al->made;
+		const struct state_identity *id = find_identity(run->request, al->config.name);
+		struct state_identity opened;
+
+		if (!nl || !nl->store || !id || id->opened)
+			continue;
+		opened = *id;
+		opened.opened = true;
+		if (state_change_put(run->request->change, STATE_IDENTITY, &opened))
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 /* Somebody in the tree who will leave has this path open. */

@@ -40,7 +40,8 @@ struct apply_run {
 	struct iscsi_policy *policy;
 	struct state_commit commit;
 	struct iscsi_publish publish;
-	struct reactor_timer timer; /* limit of the wait for closing stores */
+	struct reactor_timer timer;      /* limit of the wait for closing stores */
+	struct reactor_timer open_timer; /* and for stores that are being opened */
 };
 
 /* apply_diff.c: what differs between the tree and request->desired. */
@@ -48,6 +49,8 @@ enum apply_result apply_diff(struct apply_run *run);
 /* A copy of the settings in which naa and serial are given; a new identity goes into the change.
  * 0, -ENOMEM or -EIO (no random numbers); -ENODATA: it had one and its file is torn. */
 int apply_settle_identity(struct apply_request *r, const struct config_lu *l, struct config_lu *to);
+/* Notes in the change which LUs have had an open store. 0 or -ENOMEM. */
+int apply_note_opened(struct apply_run *run);
 bool apply_wants_portal(const struct apply_run *run, const struct node_portal *np);
 
 /* apply_store.c: opens the stores that can be opened now (late: those that had to wait); then

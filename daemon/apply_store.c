@@ -11,6 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define OPEN_WAIT_MS 10000
+
+static void ended(struct apply_run *run, bool late)
+{
+	reactor_timer_disarm(&run->open_timer);
+	apply_opened(run, late);
+}
+
 static void out_of_service(struct node_lu *l, const char *why)
 {
 	free(l->why);
@@ -94,13 +102,52 @@ static void opened_good(struct apply_lu *al, struct store_open *o)
 	free(why);
 }
 
+struct second_try {
+	struct apply_request request;
+	char name[64];
+};
+
+static enum apply_result second_prepare(struct apply_request *r)
+{
+	return config_find_lu(r->desired, r->retry_lu) ? APPLY_DONE : APPLY_NOT_FOUND;
+}
+
+static void second_done(struct apply_request *r)
+{
+	free(list_entry(r, struct second_try, request));
+}
+
+/* Nobody waits for it any more, but the store answers now: once more from the beginning. */
+static void answers_after_all(struct store_open *o)
+{
+	struct second_try *t = o->result ? NULL : calloc(1, sizeof(*t));
+	struct daemon *d = o->node->daemon;
+
+	if (t)
+		snprintf(t->name, sizeof(t->name), "%s", o->config.name);
+	store_open_free(o);
+	if (!t)
+		return;
+	t->request.retry = true;
+	t->request.retry_lu = t->name;
+	t->request.prepare = second_prepare;
+	t->request.done = second_done;
+	apply_submit(d, &t->request);
+}
+
 static void opened(struct store_open *o)
 {
 	struct apply_lu *al = o->arg;
-	struct apply_run *run = al->run;
-	bool late = al->after_close;
+	struct apply_run *run;
 	char text[256];
+	bool late;
 
+	if (!al) {
+		answers_after_all(o);
+		return;
+	}
+	run = al->run;
+	late = al->after_close;
 	al->open = NULL;
 	if (o->result) {
 		snprintf(text, sizeof(text), "%s cannot be opened: %s",
@@ -111,7 +158,28 @@ static void opened(struct store_open *o)
 	}
 	store_open_free(o);
 	if (--run->pending == 0)
-		apply_opened(run, late);
+		ended(run, late);
+}
+
+/* A store that does not answer, a dead file server perhaps, holds its own LU only. */
+static void open_timeout(struct reactor_timer *t)
+{
+	struct apply_run *run = list_entry(t, struct apply_run, open_timer);
+	struct list *l;
+	bool late = false;
+
+	list_for_each (l, &run->lus) {
+		struct apply_lu *al = list_entry(l, struct apply_lu, node);
+
+		if (!al->open)
+			continue;
+		late = al->after_close;
+		al->open->arg = NULL;
+		al->open = NULL;
+		run->pending--;
+		failed(al, -ETIMEDOUT, "its store does not answer; it is used as soon as it does");
+	}
+	ended(run, late);
 }
 
 static void begin(struct apply_lu *al)
@@ -135,6 +203,7 @@ void apply_open(struct apply_run *run, bool late)
 {
 	struct list *l;
 
+	reactor_timer_init(&run->open_timer, open_timeout);
 	/* Held while the list is walked: nothing ends before all have begun. */
 	run->pending = 1;
 	list_for_each (l, &run->lus) {
@@ -146,5 +215,7 @@ void apply_open(struct apply_run *run, bool late)
 			apply_refuse(run->request, APPLY_FAILED, "no memory; nothing was changed");
 	}
 	if (--run->pending == 0)
-		apply_opened(run, late);
+		ended(run, late);
+	else
+		reactor_timer_arm(run->daemon->control, &run->open_timer, OPEN_WAIT_MS);
 }

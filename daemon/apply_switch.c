@@ -78,6 +78,9 @@ void apply_switch(struct apply_run *run)
 		set_log_level(n->config, run->request->desired);
 	config_free(n->config);
 	n->config = run->request->desired;
+	/* What was to be made has been made. */
+	for (unsigned i = 0; i < n->config->n_lus; i++)
+		n->config->lus[i].make = false;
 	run->request->desired = NULL;
 }
 

@@ -166,8 +166,8 @@ static void serving(struct apply_request *r)
 		fail(d);
 		return;
 	}
-	if (d->service)
-		service_close_rest(d->service);
+	d->started_ms = reactor_now_ms(d->control);
+	service_close_rest(d->service);
 	if (helper_drop_privileges(&d->settings, why, sizeof(why))) {
 		log_error(LOG_DAEMON, "cannot start: %s", why);
 		fail(d);

@@ -28,7 +28,8 @@ enum state_kind {
 };
 
 struct state_identity {
-	char *name, *naa, *serial;
+	char *name, *naa, *serial; /* naa, serial: NULL where the settings have them */
+	bool opened;               /* its store was open once */
 };
 
 /* The relative target port identifier (SPC-4) of a target in a portal group; never re-used. */

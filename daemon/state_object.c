@@ -17,6 +17,7 @@ static const struct config_setting identity_settings[] = {
 	{ .name = "name", .type = CONFIG_TEXT, AT(state_identity, name), .max = 63, .required = true },
 	{ .name = "naa", .type = CONFIG_TEXT, AT(state_identity, naa), .max = 32 },
 	{ .name = "serial", .type = CONFIG_TEXT, AT(state_identity, serial), .max = 32 },
+	{ .name = "opened", .type = CONFIG_BOOL, AT(state_identity, opened), .def = "false" },
 	{ 0 },
 };
 static const struct config_scope identity_scope = {

@@ -32,7 +32,7 @@ static void open_work(struct offload_job *job)
 		.type = l->type,
 		.path = l->path,
 		.size = l->size,
-		.create = l->create,
+		.create = l->make || (l->create && !l->seen),
 		.preallocate = l->preallocate,
 		.read_only = l->read_only,
 		.force = l->force,
@@ -46,6 +46,16 @@ static void open_work(struct offload_job *job)
 	};
 
 	o->result = backing_open(&p, &o->backing, &o->why);
+	/* Perhaps its file system is not mounted: an empty disk in its place would be a disaster.
+	 */
+	if (o->result == -ENOENT && l->create && l->seen) {
+		free(o->why);
+		if (asprintf(&o->why,
+			     "%s: was there before and is gone, so no empty one is made in its "
+			     "place; bring it back, or make one by \"truncate -s %llu %s\"",
+			     l->path, (unsigned long long)l->size, l->path) < 0)
+			o->why = NULL;
+	}
 }
 
 static void open_done(struct offload_job *job)

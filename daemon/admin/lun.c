@@ -65,6 +65,7 @@ static enum apply_result create(struct admin_request *rq, struct apply_request *
 	struct config_lu *l = config_add_lu(ar->desired);
 	enum apply_result result;
 	char why[400];
+	bool make;
 	int r;
 
 	if (!l)
@@ -74,11 +75,14 @@ static enum apply_result create(struct admin_request *rq, struct apply_request *
 		return edit_no_memory(ar);
 	if (r)
 		return apply_refuse(ar, APPLY_INVALID, "lun.create: %s", why);
-	/* A size is said in order to have it: the file is made, unless told otherwise. */
-	if (!strcmp(l->type, "file") && l->size && !json_object_get(rq->params, "create"))
-		l->create = true;
+	/* A size is said in order to have it: the file is made, unless told otherwise; but only
+	 * now, not when a later start does not find it. */
+	make = !strcmp(l->type, "file") && l->size &&
+	       (l->create || !json_object_get(rq->params, "create"));
+	l->create = false;
 	rq->result = json_pack("{s:s}", "name", l->name);
 	result = edit_keep(ar, STATE_LU, l);
+	l->make = make;
 	if (result == APPLY_DONE && param(rq, "target"))
 		result = map(rq, ar, param(rq, "target"), l->name);
 	return result;
