@@ -146,11 +146,6 @@ static void drop_silent(struct iscsi_conn *c, const char *what)
 	iscsi_conn_terminate(c, false);
 }
 
-/*
- * Keep-alive (RFC 7143 7.14, 11.19). Silence for nop_interval: a ping. Silence for nop_timeout
- * more: the peer is gone. Old iPXE cannot answer pings, so any PDU counts as an answer unless
- * nop_strict.
- */
 /* Discovery sessions get no NOP-In (RFC 7143 7.4.3): one that has been silent for as long as would
  * end another is dropped. */
 static void keep_discovery(struct iscsi_conn *c, uint64_t idle, uint64_t limit)
@@ -161,6 +156,11 @@ static void keep_discovery(struct iscsi_conn *c, uint64_t idle, uint64_t limit)
 		reactor_timer_arm(c->reactor, &c->timer, limit - idle);
 }
 
+/*
+ * Keep-alive (RFC 7143 7.14, 11.19). Silence for nop_interval: a ping. Silence for nop_timeout
+ * more: the peer is gone. Old iPXE cannot answer pings, so any PDU counts as an answer unless
+ * nop_strict.
+ */
 static void keep_alive(struct iscsi_conn *c)
 {
 	const struct iscsi_policy *policy = c->session->policy;

@@ -181,6 +181,7 @@ static void build_data_in(struct tcp_conn *c, struct tcp_task *tt, uint32_t leng
 	put_be32(h->itt, t->itt);
 	put_be32(h->ttt, ISCSI_TAG_RESERVED);
 	put_be32(h->datasn, tt->sn++);
+	t->data_in_pdus++;
 	put_be32(h->buffer_offset, tt->at);
 	iscsi_stamp(c->conn, head->bhs, status);
 	if (status) {
