@@ -13,7 +13,8 @@
 /* Limits of VPD B0h, in bytes where they are blocks there. */
 enum {
 	TRANSFER_MAX = 16 * MIB,    /* what an arena hands out at most */
-	WRITE_SAME_MAX = 256 * MIB, /* a pattern is written by hand: seconds, not minutes */
+	WRITE_SAME_BLOCKS = 0x8000, /* below FFFFh: iscsi-test-cu WriteSame16.Unmap would write as
+				       much in one command, whatever the longest transfer */
 	UNMAP_DESCRIPTORS = 256,    /* 4 KiB of list, and what clients accept */
 };
 #define UNMAP_BLOCKS 0x100000u /* iscsi-test-cu Inquiry.BlockLimits takes more for a mistake */
@@ -78,7 +79,7 @@ static void set_geometry(struct lu_geometry *g, const struct lu_params *p, const
 {
 	g->block_size = p->block_size;
 	g->max_blocks = TRANSFER_MAX / p->block_size;
-	g->max_write_same = WRITE_SAME_MAX / p->block_size;
+	g->max_write_same = WRITE_SAME_BLOCKS;
 	g->removable = p->removable;
 	g->read_only = p->read_only;
 	g->rotational = p->has_rotation && p->rotational;

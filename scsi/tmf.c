@@ -71,10 +71,8 @@ static void reset_itl(struct scsi_tmf *tmf, struct itl *itl)
 {
 	itl_abort_tasks(itl, false);
 	itl_set_prevent(itl, false);
-	if (is_target_reset(tmf))
-		itl_ua(itl, ASC_BUS_RESET);
-	else if (itl->nexus != tmf->nexus)
-		itl_ua(itl, ASC_DEVICE_RESET);
+	/* To the sender as well: it may have been another program of that host (SAM-5 6.3.3). */
+	itl_ua(itl, is_target_reset(tmf) ? ASC_BUS_RESET : ASC_DEVICE_RESET);
 }
 
 /*

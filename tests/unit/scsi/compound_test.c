@@ -196,14 +196,17 @@ START_TEST(write_same_zeros)
 		uint8_t flags;
 		bool data;
 	} rows[] = { { 0, true }, { 0x08, true }, { 0x01, false }, { 0x09, false } };
+	unsigned wrong;
 
 	memset(data, 0, FX_BLOCK);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		fx_setup(stores[i % 2]);
 		fill_medium(1);
 		fx_expect(cmd_out(0x93, rows[i].flags, 8, 4000, rows[i].data ? FX_BLOCK : 0), 0, 0);
+		wrong = 0; /* counted: a check tells its place to the parent each time */
 		for (unsigned b = 8 * FX_BLOCK; b < 4008 * FX_BLOCK; b++)
-			ck_assert_uint_eq(fx_store->bytes[b], 0);
+			wrong += fx_store->bytes[b] != 0;
+		ck_assert_uint_eq(wrong, 0);
 		others_untouched(8, 4000);
 		ck_assert_uint_eq(fx_store->count[BACKING_WRITE], 0);
 		ck_assert_uint_eq(fx_store->count[BACKING_ZERO], 1);
