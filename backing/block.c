@@ -110,7 +110,7 @@ static void set_space(struct fd_store *s, dev_t dev)
 		info->trim_alignment = (uint32_t)limit(dev, "discard_alignment");
 		info->flags |= BACKING_THIN;
 	}
-	info->max_trim = info->max_zero = FD_SPACE_PIECE;
+	info->max_trim = info->max_zero = FD_DEVICE_PIECE;
 	if (limit(dev, "queue/rotational"))
 		info->flags |= BACKING_ROTATIONAL;
 }

@@ -82,14 +82,35 @@ int fd_way_mode(enum fd_way way)
 				   : FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE;
 }
 
-uint64_t fd_piece(const struct backing_io *io, uint64_t moved, enum fd_way way)
+/* How far it is from `at` to the next data, at most `left`; 0 if the file system cannot say. */
+static uint64_t hole_at(const struct fd_store *s, uint64_t at, uint64_t left)
 {
-	uint64_t most = way == FD_WAY_WRITE ? FD_WRITE_PIECE : FD_SPACE_PIECE;
-	uint64_t left = io->length - moved;
-	/* Pieces end on their own multiple, so that one huge TRIM is aligned after the first. */
-	uint64_t to_edge = most - (io->offset + moved) % most;
+	off_t data = lseek(s->fd, (off_t)at, SEEK_DATA);
 
-	return left < to_edge ? left : to_edge;
+	if (data < 0)
+		return errno == ENXIO ? left : 0;
+	return (uint64_t)data - at < left ? (uint64_t)data - at : left;
+}
+
+/* Bytes of the next piece. */
+static uint64_t piece(const struct fd_store *s, enum fd_way way, uint64_t at, uint64_t left)
+{
+	uint64_t most = FD_DATA_PIECE, hole, hole_most;
+
+	if (way == FD_WAY_WRITE)
+		most = FD_WRITE_PIECE;
+	else if (s->device)
+		most = way == FD_WAY_ZERO_RANGE ? FD_ALLOC_PIECE : FD_DEVICE_PIECE;
+	if (left <= most)
+		return left;
+	if (way != FD_WAY_WRITE && !s->device) {
+		hole_most = way == FD_WAY_PUNCH ? FD_HOLE_PIECE : FD_ALLOC_PIECE;
+		hole = hole_at(s, at, left);
+		if (hole > most)
+			return hole < hole_most ? hole : hole_most;
+	}
+	/* Pieces end on their own multiple, so that all but the first are aligned. */
+	return most - at % most;
 }
 
 static int write_zeros(struct fd_store *s, uint64_t offset, uint64_t length)
@@ -140,12 +161,13 @@ int fd_space_step(struct fd_store *s, struct backing_io *io)
 
 	for (;;) {
 		enum fd_way way = fd_way_now(s, io);
-		uint64_t n = fd_piece(io, state->moved, way);
+		uint64_t at = io->offset + state->moved;
+		uint64_t n = piece(s, way, at, io->length - state->moved);
 		int rc;
 
 		if (way == FD_WAY_NONE)
 			return -EOPNOTSUPP;
-		rc = apply(s, way, io->offset + state->moved, n);
+		rc = apply(s, way, at, n);
 		if (!rc)
 			state->moved += n;
 		if (!fd_way_missing(rc) || !fd_way_next(s, io, way))

@@ -193,7 +193,7 @@ static void set_space(struct fd_store *s)
 		s->b.info.flags |= BACKING_THIN;
 	if (s->b.info.flags & BACKING_CAN_TRIM)
 		s->b.info.trim_granularity = s->b.info.physical_block;
-	s->b.info.max_trim = s->b.info.max_zero = FD_SPACE_PIECE;
+	s->b.info.max_trim = s->b.info.max_zero = FD_HOLE_PIECE;
 }
 
 static int set_up(struct fd_store *s, const struct backing_params *p, bool created, char **ret_why)

@@ -6,7 +6,7 @@
  * anyway.
  *
  * An io is in one stage at a time: RUNS (several fixed buffers, one SQE each), REST (one vector or
- * buffer, continued after short transfers), SPACE (fallocate, piece by piece), SYNC.
+ * buffer, continued after short transfers), SPACE (fallocate), SYNC.
  */
 #if HAWSER_WITH_URING
 
@@ -182,9 +182,8 @@ static void start_space(struct uring *u, struct backing_io *io)
 	struct fd_state *s = fd_state(io);
 	struct io_uring_sqe *sqe = take_sqe(u, io);
 
-	io_uring_prep_fallocate(sqe, q->store->fd, fd_way_mode(s->way),
-				(off_t)(io->offset + s->moved),
-				(off_t)fd_piece(io, s->moved, s->way));
+	io_uring_prep_fallocate(sqe, q->store->fd, fd_way_mode(s->way), (off_t)io->offset,
+				(off_t)io->length);
 	finish_sqe(sqe, io);
 }
 
@@ -229,14 +228,14 @@ static void start_or_wait(struct uring *u, struct backing_io *io)
 	uring_later(u);
 }
 
-/* TRIM and ZERO by fallocate where that is the way, else on a thread. */
+/* A short TRIM or ZERO by fallocate where that is the way, else on a thread, which cuts pieces. */
 static void choose_way(struct uring *u, struct backing_io *io)
 {
 	struct fd_queue *q = fd_queue_of(io);
 	struct fd_state *s = fd_state(io);
 	enum fd_way way = fd_way_now(q->store, io);
 
-	if (way != FD_WAY_PUNCH && way != FD_WAY_ZERO_RANGE) {
+	if ((way != FD_WAY_PUNCH && way != FD_WAY_ZERO_RANGE) || io->length > FD_DATA_PIECE) {
 		fd_offload(q, io);
 		return;
 	}
@@ -303,16 +302,11 @@ static void space_complete(struct uring *u, struct backing_io *io)
 		fd_offload(q, io);
 	} else if (rc < 0) {
 		fd_finish(io, rc);
+	} else if (io->durable) {
+		s->stage = STAGE_SYNC;
+		start_or_wait(u, io);
 	} else {
-		s->moved += fd_piece(io, s->moved, s->way);
-		if (s->moved < io->length) {
-			choose_way(u, io);
-		} else if (io->durable) {
-			s->stage = STAGE_SYNC;
-			start_or_wait(u, io);
-		} else {
-			fd_finish(io, 0);
-		}
+		fd_finish(io, 0);
 	}
 }
 
