@@ -4,6 +4,7 @@
  * are refused with file and line; duplicate keys are refused by libconfig's own parser.
  */
 #include "config/config.h"
+#include "config/scan.h"
 #include "config/schema.h"
 #include "daemon/base/text.h"
 
@@ -270,6 +271,8 @@ int config_parse_file(const char *path, struct config **ret, struct config_error
 
 	memset(err, 0, sizeof(*err));
 	r = check_readable(&p, path);
+	if (!r)
+		r = config_scan_file(path, err);
 	if (r)
 		return r;
 	c = calloc(1, sizeof(*c));
@@ -294,6 +297,8 @@ int config_parse_object(const char *text, const char *name, const struct config_
 	int good;
 
 	memset(err, 0, sizeof(*err));
+	if (config_scan_text(text, name, err))
+		return -EINVAL;
 	config_init(&cfg);
 	good = config_read_string(&cfg, text);
 	return finish(&p, &cfg, good, scope, object);
