@@ -145,6 +145,8 @@ void ffp_abort_all(struct iscsi_session *s, const struct iscsi_conn *c);
 bool ffp_is_late(struct iscsi_conn *c, uint32_t itt, bool final);
 
 /* ffp_tmf.c */
+/* An ABORT TASK for this one may come yet and shall hear that it is over. */
+void ffp_remember_over(struct iscsi_session *s, uint32_t itt);
 uint8_t ffp_tmf_check(struct iscsi_conn *c, const struct iscsi_rx *rx);
 int ffp_tmf_run(struct iscsi_conn *c, struct iscsi_rx *rx);
 bool ffp_tmf_waits(const struct iscsi_rx *rx); /* immediate, but not before its CmdSN */

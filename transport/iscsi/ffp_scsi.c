@@ -18,6 +18,8 @@
 
 #define ASC_UNEXPECTED_UNSOLICITED_DATA 0x0c0c
 
+#define SLOW_MS 1000u /* no initiator gives up sooner */
+
 static void data_in(struct scsi_task *st);
 static void done(struct scsi_task *st);
 
@@ -295,10 +297,19 @@ static bool rides_on_data(const struct iscsi_task *t)
 	return !t->failed && (t->scsi.status == SCSI_GOOD || t->scsi.status == SCSI_CONDITION_MET);
 }
 
+/* The initiator may have given up waiting: its ABORT TASK crosses our status. */
+static bool was_slow(const struct iscsi_task *t)
+{
+	return t->submitted &&
+	       reactor_now_ms(t->ir->reactor) - t->scsi.started_ns / 1000000 >= SLOW_MS;
+}
+
 void ffp_answer(struct iscsi_task *t)
 {
 	bool with_status = rides_on_data(t);
 
+	if (was_slow(t))
+		ffp_remember_over(t->session, t->itt);
 	if (t->holds_slot && (t->answer == ANSWER_STATUS || with_status)) {
 		t->holds_slot = false;
 		session_free_slot(t->session);

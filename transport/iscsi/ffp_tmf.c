@@ -8,7 +8,6 @@
 #include "scsi/exec.h"
 #include "transport/iscsi/ffp.h"
 #include "transport/iscsi/pdu.h"
-#include "transport/iscsi/policy.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -198,25 +197,41 @@ static int begin(struct iscsi_conn *c, const struct bhs_tmf_request *h, const st
 	return 0;
 }
 
+void ffp_remember_over(struct iscsi_session *s, uint32_t itt)
+{
+	s->over[s->n_over++ % SESSION_OVER] = itt;
+}
+
+static bool is_over(const struct iscsi_session *s, uint32_t itt)
+{
+	unsigned n = s->n_over < SESSION_OVER ? s->n_over : SESSION_OVER;
+
+	while (n--) {
+		if (s->over[n] == itt)
+			return true;
+	}
+	return false;
+}
+
 /*
- * ABORT TASK of a tag that is not in progress (11.6.1). Seen and over: complete, because that is
- * what the initiator wants to be sure of (ESXi takes "no such task" for a broken target and goes on
- * to resets). Not seen yet but announced: never to be run.
+ * ABORT TASK of a tag that is not in progress (11.6.1). Announced and not here yet: never to be
+ * run. Answered: no such task; but complete if it has been aborted before, or if it took so long
+ * that the function crossed the status. For ESXi takes "no such task" for a broken target then and
+ * goes on to resets.
  */
 static uint8_t abort_absent(struct iscsi_session *s, const struct bhs_tmf_request *h)
 {
 	uint32_t ref = get_be32(h->ref_cmdsn);
-	int32_t ahead = sna_diff(ref, s->exp_cmdsn);
 
-	if (ahead < 0)
-		return (uint32_t)-ahead <= s->policy->window ? ISCSI_TMF_RSP_COMPLETE
-							     : ISCSI_TMF_RSP_NO_TASK;
-	if (sna_diff(ref, s->max_cmdsn) > 0 || sna_diff(ref, get_be32(h->cmdsn)) >= 0)
+	if (is_over(s, get_be32(h->referenced_tag)))
+		return ISCSI_TMF_RSP_COMPLETE;
+	if (sna_diff(ref, s->exp_cmdsn) < 0 || sna_diff(ref, s->max_cmdsn) > 0 ||
+	    sna_diff(ref, get_be32(h->cmdsn)) >= 0)
 		return ISCSI_TMF_RSP_NO_TASK;
 	return ffp_skip_cmdsn(s, ref) ? ISCSI_TMF_RSP_REJECTED : ISCSI_TMF_RSP_COMPLETE;
 }
 
-/* RET: enum iscsi_tmf_response, or negative: *ret_task is to be aborted by the SCSI layer. */
+/* An enum iscsi_tmf_response, or negative: *ret_task is to be aborted by the SCSI layer. */
 static int abort_task(struct iscsi_session *s, const struct bhs_tmf_request *h,
 		      struct iscsi_task **ret_task)
 {
@@ -229,6 +244,8 @@ static int abort_task(struct iscsi_session *s, const struct bhs_tmf_request *h,
 		return ISCSI_TMF_RSP_REJECTED; /* a function cannot be aborted (11.5.1) */
 	if (t && t->scsi.lun != lun)
 		return ISCSI_TMF_RSP_NO_TASK;
+	if (t || parked)
+		ffp_remember_over(s, itt);
 	if (t && t->submitted) {
 		*ret_task = t;
 		return -1;

@@ -18,6 +18,7 @@
 #define SESSION_ITT_BUCKETS   256
 #define SESSION_IMMEDIATE_MAX 16 /* immediate commands in progress beside the window */
 #define SESSION_TMF_MAX       32 /* task management functions in progress */
+#define SESSION_OVER          32 /* tags of tasks whose ABORT TASK is answered "complete" */
 
 struct claim_ticket;
 struct iscsi_rule;
@@ -43,6 +44,7 @@ struct iscsi_session {
 	uint8_t isid[6];                      /* [H] */
 	uint16_t tsih, tpgt;                  /* [H] */
 	struct sockaddr_storage peer;         /* [R] of the connection lost last */
+	struct sockaddr_storage local;        /* [R] of the leading connection */
 	bool discovery;                       /* [H] */
 	bool ending;                          /* [R] */
 	bool in_directory;                    /* [R] under the directory's lock */
@@ -56,15 +58,17 @@ struct iscsi_session {
 	uint32_t exp_cmdsn, max_cmdsn;        /* [H] */
 	unsigned n_tasks, n_immediate;        /* [R] */
 	uint32_t told_max_cmdsn;              /* [D] the MaxCmdSN last sent */
-	struct list parked;         /* [D] iscsi_parked.node: ahead of ExpCmdSN, in order */
-	unsigned n_parked;          /* [D] */
-	size_t parked_bytes;        /* [D] data kept for them */
-	struct list tmfs;           /* [D] ffp_tmf.node: in progress */
-	unsigned n_tmfs;            /* [D] those included whose connection has gone */
-	struct list claims;         /* [D] claim_ticket.node, under the directory's lock */
-	uint64_t retain_ms;         /* [H] Time2Wait + Time2Retain; 0: ends at once */
-	struct reactor_timer timer; /* [R] Time2Retain, when no connection is left */
-	struct reactor_job reap;    /* [R] */
+	struct list parked;          /* [D] iscsi_parked.node: ahead of ExpCmdSN, in order */
+	unsigned n_parked;           /* [D] */
+	size_t parked_bytes;         /* [D] data kept for them */
+	uint32_t over[SESSION_OVER]; /* [D] the latest at n_over - 1, modulo */
+	unsigned n_over;             /* [D] */
+	struct list tmfs;            /* [D] ffp_tmf.node: in progress */
+	unsigned n_tmfs;             /* [D] those included whose connection has gone */
+	struct list claims;          /* [D] claim_ticket.node, under the directory's lock */
+	uint64_t retain_ms;          /* [H] Time2Wait + Time2Retain; 0: ends at once */
+	struct reactor_timer timer;  /* [R] Time2Retain, when no connection is left */
+	struct reactor_job reap;     /* [R] */
 	struct list tasks[SESSION_ITT_BUCKETS];          /* [R] iscsi_task.itt_node, by ITT */
 	struct it_nexus nexus;                           /* [H] unit attentions */
 	uint64_t reads, writes, read_bytes, write_bytes; /* [D] */

@@ -4,7 +4,7 @@
  * store, in the transport and half collected.
  *
  * covers: P-004 P-030 P-104 P-115 P-116 P-117 P-118 P-119 P-120 P-123 P-124 P-125 P-126 P-163
- * covers: E-012 E-028 E-034 E-036 E-037 E-038 E-040 E-042 fault-D03
+ * covers: E-012 E-021 E-028 E-034 E-036 E-037 E-038 E-040 E-042 fault-D03
  */
 #include "transport/iscsi/ffp_tmf.c"
 
@@ -86,7 +86,7 @@ START_TEST(abort_in_store)
 	let_all();
 	ck_assert_uint_eq(pool_in_use(i.fc->c->ir->tasks), 0);
 	check_quiet(&i);
-	/* Seen and over: complete. */
+	/* Again: still complete. */
 	ck_assert_uint_eq(tmf(&i, ISCSI_TMF_ABORT_TASK, 0, itt), ISCSI_TMF_RSP_COMPLETE);
 	rig_stop(&rig);
 }
@@ -199,6 +199,29 @@ START_TEST(abort_sending)
 	p = fake_next(i.fc);
 	ck_assert_uint_eq(rig_opcode(p), ISCSI_OP_TMF_RESPONSE);
 	free(p);
+	rig_stop(&rig);
+}
+END_TEST
+
+/* Answered already: no such task, unless it took so long that the function may have crossed the
+ * status. */
+START_TEST(abort_answered)
+{
+	struct fake_initiator i;
+	uint32_t itt;
+
+	rig_start(&rig, NULL);
+	i = rig_login(&rig, NULL);
+	itt = hold_read(&i, 0);
+	let_all();
+	free(fake_next(i.fc));
+	ck_assert_uint_eq(tmf(&i, ISCSI_TMF_ABORT_TASK, 0, itt), ISCSI_TMF_RSP_NO_TASK);
+	itt = hold_read(&i, 0);
+	for (unsigned n = 0; n < 120; n++)
+		reactor_turn(rig.net.reactor, 10);
+	let_all();
+	free(fake_next(i.fc));
+	ck_assert_uint_eq(tmf(&i, ISCSI_TMF_ABORT_TASK, 0, itt), ISCSI_TMF_RSP_COMPLETE);
 	rig_stop(&rig);
 }
 END_TEST
@@ -442,5 +465,6 @@ START_TEST(ordered_function)
 END_TEST
 
 UNIT_MAIN("iscsi/ffp_tmf", abort_in_store, abort_collecting, abort_soliciting, abort_receiving,
-	  abort_sending, wrong_targets, abort_task_set, lu_reset, reset_waits_for_write,
-	  lost_while_waiting, target_resets, abort_function, abort_immediate_task, ordered_function)
+	  abort_sending, abort_answered, wrong_targets, abort_task_set, lu_reset,
+	  reset_waits_for_write, lost_while_waiting, target_resets, abort_function,
+	  abort_immediate_task, ordered_function)
