@@ -253,19 +253,34 @@ static bool gate_pass(struct scsi_task *t, uint32_t gate)
 	return true;
 }
 
+/* Commands that run without an LU and in spite of a unit attention, where no row was found. */
+static bool opcode_ignores_ua(uint8_t opcode)
+{
+	return opcode == OPCODE_INQUIRY || opcode == OPCODE_REPORT_LUNS ||
+	       opcode == OPCODE_REQUEST_SENSE;
+}
+
+/* Nothing to run: not offered, or wrong. A unit attention is told all the same, and first. */
+static void submit_wrong(struct scsi_task *t, uint32_t gate, struct scsi_sense sense)
+{
+	uint16_t ua;
+
+	if (gate & GATE_UA && !opcode_ignores_ua(t->cdb[0]) && itl_ua_take(t->itl, &ua))
+		sense = sense_unit_attention(ua);
+	exec_fail(t, sense);
+}
+
 /* No LU behind the LUN, or it is being taken away (SPC-4 6.6, 6.33, 6.38; SAM-5 5.10). */
 static void submit_absent(struct scsi_task *t)
 {
 	struct scsi_request rq = task_request(t);
 	struct scsi_sense sense;
-	uint8_t opcode = t->cdb[0];
 
 	t->op = scsi_op_find(&rq, &sense);
 	if (t->op && t->op->flags & OP_NO_LUN) {
 		t->plan = t->op->plan(&rq);
 		exec_planned(t);
-	} else if (!t->op && (opcode == OPCODE_INQUIRY || opcode == OPCODE_REPORT_LUNS ||
-			      opcode == OPCODE_REQUEST_SENSE)) {
+	} else if (!t->op && opcode_ignores_ua(t->cdb[0])) {
 		exec_fail(t, sense);
 	} else {
 		exec_fail(t, sense_lun_not_supported());
@@ -297,7 +312,7 @@ void scsi_submit(struct scsi_task *t)
 	rq = task_request(t);
 	t->op = scsi_op_lookup(&rq, &sense);
 	if (exec_unlikely(!t->op)) {
-		exec_fail(t, sense);
+		submit_wrong(t, gate, sense);
 		return;
 	}
 	if (exec_unlikely(gate) && !gate_pass(t, gate))

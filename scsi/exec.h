@@ -15,6 +15,7 @@ struct arena;
 
 /* Once per reactor, on its thread (slot REACTOR_SCSI): pools for compound commands. */
 int scsi_reactor_start(struct reactor *r, struct arena *arena);
+/* No nexus is left. Where a store still holds I/O nothing is freed: the process is ending. */
 void scsi_reactor_stop(struct reactor *r);
 
 /* Begins a task whose port part is filled; it may be over when this returns. */

@@ -173,6 +173,8 @@ int nexus_init(struct it_nexus *n, struct reactor *r, const struct scsi_lun_map 
 
 	n->reactor = r;
 	n->home = scsi_home(r);
+	if (!n->max_tasks)
+		n->max_tasks = NEXUS_MAX_TASKS;
 	list_init(&n->leaving);
 	n->by_lun = calloc(NEXUS_BY_LUN, sizeof(struct itl *));
 	if (!n->by_lun)

@@ -30,8 +30,9 @@ enum itl_gate {
 	GATE_NOT_READY = 1 << 7, /* no store, stopped, or medium out: lu->not_ready says which */
 };
 
-#define ITL_UA_MAX   8
-#define NEXUS_BY_LUN 256
+#define ITL_UA_MAX      8
+#define NEXUS_BY_LUN    256
+#define NEXUS_MAX_TASKS 128 /* unless the port says otherwise */
 
 struct itl {
 	_Atomic uint32_t gate;

@@ -18,14 +18,14 @@ static int queue_open(struct backing *b, struct reactor *r, struct backing_queue
 	(void)r;
 	if (!q)
 		return -ENOMEM;
-	container_of(b, struct fake_store, b)->queues++;
+	__atomic_fetch_add(&container_of(b, struct fake_store, b)->queues, 1, __ATOMIC_SEQ_CST);
 	*ret = q;
 	return 0;
 }
 
 static void queue_close(struct backing_queue *q)
 {
-	store_of(q)->queues--;
+	__atomic_fetch_sub(&store_of(q)->queues, 1, __ATOMIC_SEQ_CST);
 	free(q);
 }
 
@@ -100,7 +100,9 @@ static int carry_out(struct fake_store *s, struct backing_io *io)
 static void submit(struct backing_queue *q, struct backing_io *io)
 {
 	struct fake_store *s = store_of(q);
+	int result = 0;
 
+	pthread_mutex_lock(&s->lock);
 	s->count[io->kind]++;
 	s->durable += io->durable;
 	s->may_trim += io->may_trim;
@@ -111,12 +113,15 @@ static void submit(struct backing_queue *q, struct backing_io *io)
 		s->log[s->n_log].offset = io->offset;
 		s->log[s->n_log++].length = io->length;
 	}
-	if (!s->hold) {
-		backing_end(q, io, carry_out(s, io));
-		return;
+	if (s->hold) {
+		s->n_held++;
+		list_add_tail(&s->held, &io->node);
+	} else {
+		result = carry_out(s, io);
 	}
-	s->n_held++;
-	list_add_tail(&s->held, &io->node);
+	pthread_mutex_unlock(&s->lock);
+	if (!s->hold)
+		backing_end(q, io, result);
 }
 
 static void *map(struct backing_queue *q, uint64_t offset, uint64_t length, bool write)
@@ -145,6 +150,7 @@ struct fake_store *fake_store_new(uint64_t size, unsigned flags)
 	s->allocated = calloc(1, size / FAKE_STORE_UNIT + 1);
 	assert(s->bytes && s->allocated);
 	list_init(&s->held);
+	pthread_mutex_init(&s->lock, NULL);
 	s->b.ops = &fake_ops;
 	s->b.info = (struct backing_info){ .size = size,
 					   .logical_block = 512,
@@ -158,6 +164,7 @@ struct fake_store *fake_store_new(uint64_t size, unsigned flags)
 void fake_store_free(struct fake_store *s)
 {
 	assert(!s->queues && !s->n_held);
+	pthread_mutex_destroy(&s->lock);
 	free(s->bytes);
 	free(s->allocated);
 	free(s);

@@ -3,19 +3,22 @@
  * A store in memory whose completions the test turns loose: held I/O stays until fake_store_let.
  * It counts what it was asked for, fails on demand, and knows which 4 KiB it has been given.
  *
- * Threads: the reactor of its one queue; fake_store_let too. Ownership: fake_store_free, after the
- * last queue has been closed.
+ * Threads: queues of several reactors may be used at once as long as nothing is held; hold and
+ * fake_store_let are for one. Ownership: fake_store_free, after the last queue has been closed.
  */
 #ifndef HAWSER_TESTS_FAKE_STORE_H
 #define HAWSER_TESTS_FAKE_STORE_H
 
 #include "backing/backing.h"
 
+#include <pthread.h>
+
 #define FAKE_STORE_UNIT 4096u
 #define FAKE_STORE_LOG  64u
 
 struct fake_store {
 	struct backing b;
+	pthread_mutex_t lock; /* everything below but what the test sets */
 	uint8_t *bytes;
 	uint8_t *allocated; /* one for each unit */
 	bool hold;          /* I/O waits */

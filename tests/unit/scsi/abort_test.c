@@ -163,6 +163,32 @@ START_TEST(written_and_sending)
 }
 END_TEST
 
+/* No LU behind it. */
+START_TEST(without_a_unit)
+{
+	static const uint8_t inquiry[6] = { 0x12, 0, 0, 0, 36 };
+
+	for (unsigned keep = 0; keep < 2; keep++) {
+		struct fake_task *f;
+
+		fx_setup(0);
+		f = fake_task_new(&fx_nexus[0], 9, inquiry, 6);
+		fake_task_in(f, 36);
+		f->hold_finish = true;
+		f->keep = keep;
+		scsi_submit(&f->t);
+		ck_assert(f->ended);
+		fake_task_abort(f);
+		ck_assert_uint_eq(f->over, !keep);
+		nexus_destroy(&fx_nexus[0]);
+		if (keep)
+			scsi_released(&f->t);
+		fake_task_free(f);
+		fx_teardown();
+	}
+}
+END_TEST
+
 /* covers: fault-D03 fault-D10 fault-D16 */
 START_TEST(write_in_the_store)
 {
@@ -441,6 +467,7 @@ START_TEST(while_acting)
 END_TEST
 
 UNIT_MAIN("scsi/abort", while_blocked, while_waiting_for_a_buffer, while_collecting,
-	  while_collecting_into_the_store, while_sending, written_and_sending, write_in_the_store,
-	  read_in_the_store, two_detached_writes, outlives_its_nexus, outlives_everything,
-	  nexus_ends_at_any_point, lun_goes_with_tasks, nexus_ends_while_lun_goes, while_acting)
+	  while_collecting_into_the_store, while_sending, written_and_sending, without_a_unit,
+	  write_in_the_store, read_in_the_store, two_detached_writes, outlives_its_nexus,
+	  outlives_everything, nexus_ends_at_any_point, lun_goes_with_tasks,
+	  nexus_ends_while_lun_goes, while_acting)

@@ -165,7 +165,9 @@ static inline void fx_expect(struct fake_task *f, uint8_t key, uint16_t asc)
 {
 	scsi_submit(&f->t);
 	fx_run(f);
-	ck_assert_uint_eq(f->status, key ? SCSI_CHECK_CONDITION : SCSI_GOOD);
+	ck_assert_msg(f->status == (key ? SCSI_CHECK_CONDITION : SCSI_GOOD),
+		      "opcode %02x: status %02x, sense %x/%04x", f->cdb[0], f->status, f->sense.key,
+		      f->sense.asc_ascq);
 	if (key) {
 		ck_assert_uint_eq(f->sense.key, key);
 		ck_assert_uint_eq(f->sense.asc_ascq, asc);

@@ -188,6 +188,25 @@ START_TEST(unit_attention_first)
 }
 END_TEST
 
+/* Whatever is wrong with the command. covers: SU-001 */
+START_TEST(unit_attention_before_faults)
+{
+	static const uint8_t unknown[6] = { 0xff }, bad_inquiry[6] = { 0x12, 0x02, 0, 0, 36 };
+	struct it_nexus *n = &fx_nexus[0];
+
+	fx_setup(BACKING_INLINE);
+	nexus_find(n, 0)->read_only = true;
+	itl_ua(nexus_find(n, 0), ASC_POWER_ON);
+	fx_expect(fx_task(n, bad_inquiry, 6), SENSE_ILLEGAL_REQUEST, 0x2400);
+	fx_expect(fx_task(n, unknown, 6), SENSE_UNIT_ATTENTION, ASC_POWER_ON);
+	fx_expect(fx_task(n, unknown, 6), SENSE_ILLEGAL_REQUEST, 0x2000);
+	itl_ua(nexus_find(n, 0), ASC_POWER_ON);
+	fx_expect(fx_write(n, 0, 1, data), SENSE_UNIT_ATTENTION, ASC_POWER_ON);
+	fx_expect(fx_write(n, 0, 1, data), SENSE_DATA_PROTECT, 0x2700);
+	fx_teardown();
+}
+END_TEST
+
 /* covers: SR-013 SA-003 */
 START_TEST(reservation_bits)
 {
@@ -637,8 +656,9 @@ START_TEST(eject_and_load)
 END_TEST
 
 UNIT_MAIN("scsi/exec", data_goes_through, data_goes_through_slowly, residuals_of_reads,
-	  residuals_of_writes, refused_moves_nothing, unit_attention_first, reservation_bits,
-	  absent_lun, read_only, not_ready, task_set_full, aca_without_aca, store_errors,
-	  shrunk_under_io, force_unit_access, synchronize_cache, early_flush_outlives_all,
-	  waits_for_buffers, answer_waits_for_buffer, larger_than_the_arena, short_parameter_list,
-	  data_failed, bad_commands, counters, eject_and_load)
+	  residuals_of_writes, refused_moves_nothing, unit_attention_first,
+	  unit_attention_before_faults, reservation_bits, absent_lun, read_only, not_ready,
+	  task_set_full, aca_without_aca, store_errors, shrunk_under_io, force_unit_access,
+	  synchronize_cache, early_flush_outlives_all, waits_for_buffers, answer_waits_for_buffer,
+	  larger_than_the_arena, short_parameter_list, data_failed, bad_commands, counters,
+	  eject_and_load)

@@ -160,13 +160,13 @@ START_TEST(lu_reset)
 		ck_assert(f[i]->detached);
 	ck_assert(!n_done); /* a write is still out */
 	ck_assert(!lu_prevented(fx_lu));
-	late = fx_read(&fx_nexus[0], 800, 8);
+	fx_expect(fx_tur(&fx_nexus[0]), SENSE_UNIT_ATTENTION, ASC_DEVICE_RESET);
+	late = fx_read(&fx_nexus[0], 800, 8); /* commands go on meanwhile */
 	fx_expect(late, 0, 0);
 	fake_store_let(fx_store);
 	fx_turn();
 	ck_assert_uint_eq(n_done, 1);
 	ck_assert_uint_eq(tmf.response, TMF_COMPLETE);
-	fx_expect(fx_tur(&fx_nexus[0]), 0, 0);
 	for (unsigned i = 1; i < 3; i++) {
 		fx_expect(fx_tur(&fx_nexus[i]), SENSE_UNIT_ATTENTION, ASC_DEVICE_RESET);
 		fx_expect(fx_tur(&fx_nexus[i]), 0, 0);
@@ -399,8 +399,9 @@ START_TEST(over_two_reactors)
 		while (!n_done)
 			reactor_turn(fx_reactor, 10);
 		ck_assert_uint_eq(tmf.response, TMF_COMPLETE);
-		if (i % 3 == 0) /* traffic of our own beside it */
-			fx_expect(fx_write(&fx_nexus[0], 128, 8, data), 0, 0);
+		fx_expect(fx_write(&fx_nexus[0], 128, 8, data), SENSE_UNIT_ATTENTION,
+			  ASC_DEVICE_RESET);
+		fx_expect(fx_write(&fx_nexus[0], 128, 8, data), 0, 0);
 	}
 	/* Every reset left its mark there; some found a task to abort. */
 	while (!other.attentions || !other.aborted)
@@ -414,6 +415,59 @@ START_TEST(over_two_reactors)
 }
 END_TEST
 
+static struct scsi_lun_map *no_luns;
+static _Atomic unsigned n_gone;
+
+static void gone(struct scsi_lu *lu, void *arg)
+{
+	(void)lu;
+	(void)arg;
+	n_gone++;
+}
+
+static void lose_lun(struct reactor_msg *msg)
+{
+	(void)msg;
+	ck_assert_int_eq(nexus_remap(&other.nexus, no_luns), 0);
+}
+
+/* The unit is taken away while another reactor writes to it: the writes end, then it goes, on
+ * whichever thread lets go of it last. covers: SN-017 fault-K03 */
+START_TEST(unit_goes_while_others_write)
+{
+	struct fake_store *s = fake_store_new(1 << 20, BACKING_INLINE);
+	struct reactor_msg msg = { .run = lose_lun };
+	struct scsi_lun_map *theirs;
+	struct scsi_lun_entry e = { .lun = 0 };
+
+	fx_setup(BACKING_INLINE);
+	theirs = fx_map;
+	e.lu = fx_new_lu(s);
+	e.lu->destroyed = gone;
+	fx_map = lun_map_create(&e, 1);
+	no_luns = lun_map_create(NULL, 0);
+	ck_assert_int_eq(reactor_create(1, "other", &other.r), 0);
+	ck_assert_int_eq(arena_create(1 << 20, &other.arena), 0);
+	ck_assert_int_eq(pthread_create(&other.thread, NULL, other_thread, NULL), 0);
+	while (other.written < 10)
+		fx_turn();
+	reactor_send(other.r, &msg);
+	lun_map_unref(fx_map);
+	lu_unref(e.lu);
+	while (!n_gone)
+		reactor_turn(fx_reactor, 1);
+	other.stop = true;
+	pthread_join(other.thread, NULL);
+	ck_assert_uint_eq(other.aborted, 0);
+	fx_map = theirs;
+	lun_map_unref(no_luns);
+	fake_store_free(s);
+	arena_destroy(other.arena);
+	reactor_destroy(other.r);
+	fx_teardown();
+}
+END_TEST
+
 UNIT_MAIN("scsi/tmf", abort_task, abort_task_set, answered_tasks_are_left_alone, clear_task_set,
 	  lu_reset, lu_reset_restores_mode, reset_gives_up, reset_just_in_time, target_reset,
-	  nexus_reset, queries_and_the_unsupported, over_two_reactors)
+	  nexus_reset, queries_and_the_unsupported, over_two_reactors, unit_goes_while_others_write)
