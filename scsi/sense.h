@@ -54,7 +54,7 @@ struct scsi_sense sense_write_protected(void);            /* 7/27/00 */
 struct scsi_sense sense_medium_not_present(void);         /* 2/3A/00 */
 struct scsi_sense sense_miscompare(uint64_t offset);      /* E/1D/00 */
 struct scsi_sense sense_unit_attention(uint16_t asc_ascq);
-struct scsi_sense sense_not_ready(int why);                /* enum lu_not_ready */
+struct scsi_sense sense_not_ready(int why); /* enum lu_not_ready */
 struct scsi_sense sense_invalid_parameter_bit(uint16_t byte, uint8_t bit);
 
 /* The one exchange from errno: write says whether the failed I/O changed the medium. ENOSPC,

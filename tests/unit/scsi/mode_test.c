@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* covers: SM-001 SM-002 SM-003 SM-004 SM-005 SM-006 SM-007 SM-008 SM-009 SM-010 SM-011 SM-012
- *         SM-013 SM-015 SM-016 SM-017 SM-018 SM-019 SM-020 SU-011 SA-017 SG-007 SG-008 SG-011
+ *         SM-013 SM-015 SM-016 SM-017 SM-018 SM-019 SM-020 SU-011 SG-007 SG-008 SG-011
  *         fault-E05 */
 /* Actions end here instead of in the executor. */
 #define scsi_action_done action_ended

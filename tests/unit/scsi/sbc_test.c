@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* covers: SB-001 SB-002 SB-003 SB-004 SB-005 SB-007 SB-013 SB-014 SB-015 SB-021 SB-022 SB-023
  *         SB-024 SB-026 SB-042 SP-002 SP-003 SP-004 SP-005 SP-006 SP-007 SP-008 SG-006 SG-007
- *         SM-014 fault-E13 fault-E20 */
+ *         fault-E13 fault-E20 */
 #include "scsi/sbc.c"
 
 #include "tests/unit/scsi/plan_fixture.h"

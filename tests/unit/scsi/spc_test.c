@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* covers: SI-001 SI-004 SI-005 SI-006 SI-007 SI-008 SI-009 SG-005 SN-007 SN-008 SN-009 SN-010
  *         SN-013 SN-014 SN-016 SN-018 SU-003 SU-004 SO-001 SO-002 SO-003 SO-004 SO-005 SO-006
- *         SO-007 SO-012 SO-017 SB-038 SS-001 fault-E03 fault-E04 fault-E06 */
+ *         SO-007 SO-012 SO-017 SB-038 fault-E03 fault-E04 fault-E06 */
 #include "scsi/spc.c"
 
 #include "scsi/mode.h"
