@@ -47,12 +47,11 @@ int backing_open(const struct backing_params *p, struct backing **ret, char **re
 	if (!ret_why)
 		ret_why = &ignored;
 	*ret_why = NULL;
-	if (!type)
+	rc = check_params(p, ret_why);
+	if (!rc && !type)
 		rc = why(ret_why, -EINVAL, "store type %s: there is no such type",
 			 p->type ? p->type : "(none)");
-	else
-		rc = check_params(p, ret_why);
-	if (!rc)
+	if (!rc && type)
 		rc = type->open(p, &b, ret_why);
 	if (!rc && p->log_path)
 		rc = log_store_open(b, p, &b, ret_why);

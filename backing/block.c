@@ -51,7 +51,7 @@ static int check_path(const struct backing_params *p, char **ret_why)
 	if (stat(p->path, &st) < 0)
 		return errno == EACCES && p->open_path
 			   ? 0 /* the helper can reach what this process cannot */
-			   : why(ret_why, -errno, "%s: %s", p->path, strerror(errno));
+			   : why(ret_why, -errno, "%s: %s", p->path, error_text(errno));
 	if (!S_ISBLK(st.st_mode))
 		return why(ret_why, -ENOTBLK, "%s: is not a block device; use a store of type file",
 			   p->path);
@@ -65,7 +65,7 @@ static int why_not_opened(const struct backing_params *p, int rc, char **ret_why
 			   "%s: is mounted or in use; unmount it or stop what uses it, or say "
 			   "force = true",
 			   p->path);
-	return why(ret_why, rc, "%s: cannot be opened: %s", p->path, strerror(-rc));
+	return why(ret_why, rc, "%s: cannot be opened: %s", p->path, error_text(-rc));
 }
 
 static int set_geometry(struct fd_store *s, const struct backing_params *p, char **ret_why)
@@ -75,7 +75,7 @@ static int set_geometry(struct fd_store *s, const struct backing_params *p, char
 	int logical = 0;
 
 	if (ioctl(s->fd, BLKGETSIZE64, &info->size) < 0 || ioctl(s->fd, BLKSSZGET, &logical) < 0)
-		return why(ret_why, -errno, "%s: %s", p->path, strerror(errno));
+		return why(ret_why, -errno, "%s: %s", p->path, error_text(errno));
 	info->logical_block = (uint32_t)logical;
 	info->physical_block = (uint32_t)logical;
 	if (ioctl(s->fd, BLKPBSZGET, &physical) == 0 && physical > info->physical_block)
@@ -121,7 +121,7 @@ static int set_up(struct fd_store *s, const struct backing_params *p, char **ret
 	int rc;
 
 	if (fstat(s->fd, &st) < 0)
-		return why(ret_why, -errno, "%s: %s", p->path, strerror(errno));
+		return why(ret_why, -errno, "%s: %s", p->path, error_text(errno));
 	if (!S_ISBLK(st.st_mode))
 		return why(ret_why, -ENOTBLK, "%s: is not a block device", p->path);
 	rc = p->force ? 0 : fd_lock(s->fd, s->b.info.flags & BACKING_READ_ONLY);

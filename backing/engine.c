@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "backing/engine.h"
 
+#include "backing/why.h"
 #include "daemon/base/log.h"
 
 #include <errno.h>
@@ -136,7 +137,7 @@ static void start_uring(struct engine_host *h)
 		return; /* the daemon says so, once */
 	rc = uring_start(h, &h->uring);
 	if (rc < 0)
-		log_warn(LOG_BACKING, "io_uring: %s; reactor %u does without it", strerror(-rc),
+		log_warn(LOG_BACKING, "io_uring: %s; reactor %u does without it", error_text(-rc),
 			 reactor_index(h->reactor));
 }
 #endif
@@ -148,7 +149,7 @@ static void start_aio(struct engine_host *h)
 
 	if (rc < 0)
 		log_warn(LOG_BACKING, "libaio: %s; raise fs.aio-max-nr; reactor %u uses threads",
-			 strerror(-rc), reactor_index(h->reactor));
+			 error_text(-rc), reactor_index(h->reactor));
 }
 #endif
 

@@ -115,7 +115,7 @@ static uint64_t piece(const struct fd_store *s, enum fd_way way, uint64_t at, ui
 
 static int write_zeros(struct fd_store *s, uint64_t offset, uint64_t length)
 {
-	static const _Alignas(4096) char zeros[65536];
+	static _Alignas(4096) char zeros[65536]; /* never written to */
 	enum { N = 16 };
 
 	while (length) {
@@ -125,7 +125,7 @@ static int write_zeros(struct fd_store *s, uint64_t offset, uint64_t length)
 		ssize_t got;
 
 		for (; n < N && left; n++) {
-			iov[n].iov_base = (void *)(uintptr_t)zeros;
+			iov[n].iov_base = zeros;
 			iov[n].iov_len = left < sizeof(zeros) ? left : sizeof(zeros);
 			left -= iov[n].iov_len;
 		}

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <linux/falloc.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -50,7 +49,7 @@ static int why_not_opened(const struct backing_params *p, int rc, char **ret_why
 	if (rc == -EINVAL && p->cache == BACKING_CACHE_DIRECT)
 		return why(ret_why, rc, "%s: its file system has no direct I/O; use cache buffered",
 			   p->path);
-	return why(ret_why, rc, "%s: cannot be opened: %s", p->path, strerror(-rc));
+	return why(ret_why, rc, "%s: cannot be opened: %s", p->path, error_text(-rc));
 }
 
 static int check_kind(struct fd_store *s, const struct backing_params *p, char **ret_why)
@@ -60,14 +59,14 @@ static int check_kind(struct fd_store *s, const struct backing_params *p, char *
 	int flags = fcntl(s->fd, F_GETFL);
 
 	if (fstat(s->fd, &st) < 0)
-		return why(ret_why, -errno, "%s: %s", p->path, strerror(errno));
+		return why(ret_why, -errno, "%s: %s", p->path, error_text(errno));
 	if (S_ISBLK(st.st_mode))
 		return why(ret_why, -EINVAL, "%s: is a block device; use a store of type block",
 			   p->path);
 	if (!S_ISREG(st.st_mode))
 		return why(ret_why, -EINVAL, "%s: is not a regular file; name one", p->path);
 	if (flags < 0 || fcntl(s->fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
-		return why(ret_why, -errno, "%s: %s", p->path, strerror(errno));
+		return why(ret_why, -errno, "%s: %s", p->path, error_text(errno));
 	s->memory = fstatfs(s->fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
 	return 0;
 }
@@ -103,7 +102,7 @@ static int set_geometry(struct fd_store *s, const struct backing_params *p, char
 	uint64_t n;
 
 	if (fstat(s->fd, &st) < 0)
-		return why(ret_why, -errno, "%s: %s", p->path, strerror(errno));
+		return why(ret_why, -errno, "%s: %s", p->path, error_text(errno));
 	if (s->direct && direct_alignment(s, &memory, &offset) < 0)
 		return why(ret_why, -EINVAL,
 			   "%s: its file system has no direct I/O; use cache buffered", p->path);
@@ -135,14 +134,15 @@ static int reserve(int fd, uint64_t size)
 /* A new file is there after a crash only if its folder was synced. */
 static void sync_folder(const char *path)
 {
-	char *copy = strdup(path);
-	int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
 	if (fd >= 0) {
 		(void)fsync(fd); /* not every file system can; the file itself is synced */
 		close(fd);
 	}
-	free(copy);
+	free(folder);
 }
 
 static int grow(struct fd_store *s, const struct backing_params *p, bool created, char **ret_why)
@@ -152,26 +152,26 @@ static int grow(struct fd_store *s, const struct backing_params *p, bool created
 	int rc;
 
 	if (fstat(s->fd, &st) < 0)
-		return why(ret_why, -errno, "%s: %s", p->path, strerror(errno));
+		return why(ret_why, -errno, "%s: %s", p->path, error_text(errno));
 	if (created && !p->size)
 		return why(ret_why, -EINVAL, "%s: does not exist and no size is given", p->path);
 	if (p->create && writable && (uint64_t)st.st_size < p->size) {
 		if (ftruncate(s->fd, (off_t)p->size) < 0)
 			return why(ret_why, -errno, "%s: cannot grow it: %s", p->path,
-				   strerror(errno));
+				   error_text(errno));
 		st.st_size = (off_t)p->size;
 	}
 	if (p->preallocate && writable && st.st_size) {
 		rc = reserve(s->fd, (uint64_t)st.st_size);
 		if (rc < 0)
 			return why(ret_why, rc, "%s: cannot reserve %lld bytes: %s%s", p->path,
-				   (long long)st.st_size, strerror(-rc),
+				   (long long)st.st_size, error_text(-rc),
 				   rc == -EOPNOTSUPP ? "; use a thin one (preallocate = false)"
 						     : "; free space or use a thin one");
 	}
 	if (created) {
 		if (fsync(s->fd) < 0)
-			return why(ret_why, -errno, "%s: %s", p->path, strerror(errno));
+			return why(ret_why, -errno, "%s: %s", p->path, error_text(errno));
 		sync_folder(p->path);
 	}
 	return 0;

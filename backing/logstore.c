@@ -280,7 +280,8 @@ int log_store_open(struct backing *lower, const struct backing_params *p, struct
 		rc = offload_queue_create("log", 1, &s->offload);
 	if (rc < 0) {
 		log_free(s);
-		return why(ret_why, rc, "%s: cannot record there: %s%s", p->log_path, strerror(-rc),
+		return why(ret_why, rc, "%s: cannot record there: %s%s", p->log_path,
+			   error_text(-rc),
 			   rc == -EPROTO || rc == -ESTALE
 			       ? "; it is not a recording of this store, name another file"
 			       : "");

@@ -104,7 +104,7 @@ static int ram_open(const struct backing_params *p, struct backing **ret, char *
 		rc = offload_queue_create("ram", 2, &s->offload);
 	if (rc < 0) {
 		ram_close(&s->b);
-		return why(ret_why, rc, "ram store: %s; make it smaller", strerror(-rc));
+		return why(ret_why, rc, "ram store: %s; make it smaller", error_text(-rc));
 	}
 	s->b.ops = &ram_ops;
 	s->b.info = (struct backing_info){
@@ -187,7 +187,8 @@ static void add_run(struct backing_io *io, uint64_t from, uint64_t to, bool allo
 
 static bool extents_full(const struct backing_io *io, bool next)
 {
-	return io->n_extents == io->max_extents && io->extents[io->n_extents - 1].allocated != next;
+	return io->n_extents && io->n_extents == io->max_extents &&
+	       io->extents[io->n_extents - 1].allocated != next;
 }
 
 static int walk_pages(struct ram_store *s, struct backing_io *io, unsigned char *vec)
@@ -216,9 +217,12 @@ static int walk_pages(struct ram_store *s, struct backing_io *io, unsigned char 
 
 static int extents(struct ram_store *s, struct backing_io *io)
 {
-	unsigned char *vec = malloc(RAM_PIECE / RAM_PAGE + 1);
+	unsigned char *vec;
 	int rc;
 
+	if (!io->extents)
+		return -EINVAL;
+	vec = malloc(RAM_PIECE / RAM_PAGE + 1);
 	if (!vec)
 		return -ENOMEM;
 	rc = walk_pages(s, io, vec);

@@ -6,6 +6,7 @@
 
 #include "backing/uring.h"
 
+#include "backing/why.h"
 #include "daemon/base/log.h"
 
 #include <errno.h>
@@ -124,7 +125,7 @@ static void register_arena(struct uring *u)
 		log_warn(LOG_BACKING,
 			 "io_uring: buffers cannot be registered: %s; plain ones serve, large "
 			 "transfers cost more; raise LimitMEMLOCK",
-			 strerror(-rc));
+			 error_text(-rc));
 	warned = true;
 	pthread_mutex_unlock(&lock);
 }

@@ -9,6 +9,7 @@
  */
 #include "backing/backing.h"
 #include "backing/offload.h"
+#include "backing/why.h"
 #include "daemon/base/pool.h"
 
 #include <errno.h>
@@ -63,8 +64,8 @@ struct bench {
 
 static void die(const char *what, int rc)
 {
-	fprintf(stderr, "engine_bench: %s: %s\n", what, strerror(-rc));
-	exit(1);
+	fprintf(stderr, "engine_bench: %s: %s\n", what, error_text(-rc));
+	_Exit(1);
 }
 
 static uint64_t now_ns(clockid_t clock)
@@ -164,8 +165,8 @@ static void open_store(struct bench *b, const struct mix *m, const char *engine,
 	int rc = backing_open(&p, &b->b, &why);
 
 	if (rc < 0) {
-		fprintf(stderr, "engine_bench: %s\n", why ? why : strerror(-rc));
-		exit(1);
+		fprintf(stderr, "engine_bench: %s\n", why ? why : error_text(-rc));
+		_Exit(1);
 	}
 	rc = backing_queue_open(b->b, b->reactor, &b->q);
 	if (rc < 0)
@@ -214,38 +215,27 @@ static void measure(struct bench *b, const struct mix *m, const char *path)
 
 static void parse(int argc, char **argv)
 {
-	int c;
+	const struct {
+		const char *name;
+		unsigned *value;
+	} numbers[] = { { "-s", &options.mib },
+			{ "-b", &options.block },
+			{ "-q", &options.depth },
+			{ "-t", &options.ms },
+			{ "-r", &options.rounds } };
+	int i = 1;
 
-	while ((c = getopt(argc, argv, "d:s:b:q:t:r:")) != -1) {
-		unsigned n = optarg ? (unsigned)strtoul(optarg, NULL, 10) : 0;
-
-		switch (c) {
-		case 'd':
-			options.folder = optarg;
-			break;
-		case 's':
-			options.mib = n;
-			break;
-		case 'b':
-			options.block = n;
-			break;
-		case 'q':
-			options.depth = n;
-			break;
-		case 't':
-			options.ms = n;
-			break;
-		case 'r':
-			options.rounds = n;
-			break;
-		default:
-			exit(2);
-		}
+	for (; i + 1 < argc; i += 2) {
+		if (strcmp(argv[i], "-d") == 0)
+			options.folder = argv[i + 1];
+		for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++)
+			if (strcmp(argv[i], numbers[n].name) == 0)
+				*numbers[n].value = (unsigned)strtoul(argv[i + 1], NULL, 10);
 	}
-	if (!options.mib || !options.block || options.block % 512 || !options.depth ||
+	if (i != argc || !options.mib || !options.block || options.block % 512 || !options.depth ||
 	    options.depth > DEPTH_MAX || !options.ms || !options.rounds) {
 		fprintf(stderr, "engine_bench: nothing of that kind can be measured\n");
-		exit(2);
+		_Exit(2);
 	}
 }
 

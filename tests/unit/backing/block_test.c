@@ -40,7 +40,8 @@ static bool loop_make(struct loop *l, uint64_t size)
 		if (l->fd >= 0)
 			close(l->fd); /* somebody else was quicker */
 	}
-	printf("no loop device can be made (%s): the block store is not tried\n", strerror(errno));
+	printf("no loop device can be made (%s): the block store is not tried\n",
+	       strerrordesc_np(errno));
 	if (control >= 0)
 		close(control);
 	if (l->file >= 0)
@@ -175,7 +176,7 @@ START_TEST(what_is_in_use_is_refused)
 	p.block_size = 512;
 	snprintf(command, sizeof(command), "mkfs.ext4 -q %s >/dev/null 2>&1", l.path);
 	snprintf(dir, sizeof(dir), "%s", temp_path("/tmp", "mnt"));
-	if (system(command) == 0 && mkdir(dir, 0700) == 0) {
+	if (run_shell(command) == 0 && mkdir(dir, 0700) == 0) {
 		if (mount(l.path, dir, "ext4", 0, NULL) == 0) {
 			ck_assert_int_eq(attempt(&p), -EBUSY); /* mounted */
 			p.force = true;
@@ -185,7 +186,7 @@ START_TEST(what_is_in_use_is_refused)
 			ck_assert_int_eq(attempt(&p), 0);
 		} else {
 			printf("cannot mount (%s): a mounted device is not tried\n",
-			       strerror(errno));
+			       strerrordesc_np(errno));
 		}
 		rmdir(dir);
 	}

@@ -149,11 +149,9 @@ END_TEST
 static int shell(const char *before, const char *path, const char *after)
 {
 	char command[512];
-	int rc;
 
 	snprintf(command, sizeof(command), "%s%s%s", before, path, after);
-	rc = system(command);
-	return WIFEXITED(rc) ? WEXITSTATUS(rc) : -1;
+	return run_shell(command);
 }
 
 /* Each refuses the other: the lock bytes are QEMU's. */
@@ -212,7 +210,8 @@ START_TEST(full_is_enospc)
 	snprintf(dir, sizeof(dir), "%s.d", path);
 	ck_assert_int_eq(mkdir(dir, 0700), 0);
 	if (mount("none", dir, "tmpfs", 0, "size=8m") < 0) {
-		printf("no tmpfs can be mounted (%s): a full one is not tried\n", strerror(errno));
+		printf("no tmpfs can be mounted (%s): a full one is not tried\n",
+		       strerrordesc_np(errno));
 		rmdir(dir);
 		return;
 	}

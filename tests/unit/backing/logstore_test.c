@@ -90,7 +90,7 @@ START_TEST(any_prefix_can_be_replayed)
 
 	start(&r);
 	for (unsigned i = 0; i < N; i++) {
-		uint64_t at = (i * 37u % 60) * 4096;
+		uint64_t at = (uint64_t)(i * 37u % 60) * 4096;
 
 		if (i == 20)
 			memcpy(at_20, model, SIZE);

@@ -101,9 +101,9 @@ START_TEST(any_shape_of_buffers)
 
 	if (!start(&r, _i, 64 * MIB))
 		return;
-	out = aligned(4 * MAX * KIB);
-	in = aligned(4 * MAX * KIB);
-	fill(out, 4 * MAX * KIB, 1);
+	out = aligned(KIB * 4 * MAX);
+	in = aligned(KIB * 4 * MAX);
+	fill(out, KIB * 4 * MAX, 1);
 	for (int i = 0; i < MAX; i++) { /* every other piece, so that none are neighbours */
 		iov[i] = (struct iovec){ out + 4 * KIB * (size_t)(MAX - 1 - i), 4 * KIB };
 		total += iov[i].iov_len;

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -183,6 +184,15 @@ static inline bool is_zero(const void *at, size_t length)
 	const char *p = at;
 
 	return !length || (p[0] == 0 && memcmp(p, p + 1, length - 1) == 0);
+}
+
+/* Runs a command in a shell; its exit status, -1 if it had none. */
+static inline int run_shell(const char *command)
+{
+	FILE *f = popen(command, "r");
+	int rc = f ? pclose(f) : -1;
+
+	return rc >= 0 && WIFEXITED(rc) ? WEXITSTATUS(rc) : -1;
 }
 
 /* Runs a suite; 0 or 1 for exit. */
