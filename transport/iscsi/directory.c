@@ -4,9 +4,9 @@
  *
  * A session that is to make room lives on a reactor of its own, perhaps another one, so it is told
  * by message; the login that wants its place waits with a ticket until it has left. Nobody waits
- * while holding the lock. Discovery sessions have a TSIH and no place: several with one name and
- * ISID may exist, since they have no target (RFC 7143 4.4.3 speaks of normal sessions; ESXi and
- * open-iscsi use one ISID for all of theirs).
+ * while holding the lock. A discovery session that names no target has the address it came to in
+ * its stead (RFC 7143 7.4.2.1), so it disturbs no normal session, though ESXi and open-iscsi use
+ * one ISID for all of theirs.
  */
 #include "daemon/base/log.h"
 #include "transport/iscsi/ffp.h"
@@ -14,6 +14,7 @@
 #include "transport/iscsi/session.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,11 +78,27 @@ static struct list *bucket_of(const char *initiator, const char *target)
 	return &dir.buckets[hash(h, target, strlen(target)) % BUCKETS];
 }
 
+/* Of unnamed discovery sessions: the portal and the address that the initiator came to. */
+static bool same_address(const struct iscsi_session *a, const struct iscsi_session *b)
+{
+	const struct sockaddr_in *v4a = (const void *)&a->local, *v4b = (const void *)&b->local;
+	const struct sockaddr_in6 *v6a = (const void *)&a->local, *v6b = (const void *)&b->local;
+
+	if (a->local.ss_family != b->local.ss_family)
+		return false;
+	if (a->local.ss_family == AF_INET)
+		return v4a->sin_port == v4b->sin_port &&
+		       v4a->sin_addr.s_addr == v4b->sin_addr.s_addr;
+	return a->local.ss_family == AF_INET6 && v6a->sin6_port == v6b->sin6_port &&
+	       IN6_ARE_ADDR_EQUAL(&v6a->sin6_addr, &v6b->sin6_addr);
+}
+
 static bool same_place(const struct iscsi_session *a, const struct iscsi_session *b)
 {
-	return !a->discovery && !b->discovery && a->tpgt == b->tpgt &&
-	       !memcmp(a->isid, b->isid, sizeof(a->isid)) && !strcmp(a->initiator, b->initiator) &&
-	       !strcmp(a->target_name, b->target_name);
+	if (a->tpgt != b->tpgt || memcmp(a->isid, b->isid, sizeof(a->isid)) ||
+	    strcmp(a->initiator, b->initiator) || strcmp(a->target_name, b->target_name))
+		return false;
+	return a->target_name[0] || same_address(a, b);
 }
 
 static struct iscsi_session *find_rival(const struct iscsi_session *s)
@@ -233,7 +250,7 @@ int session_claim(struct session_claim *claim)
 
 	claim->ticket = NULL;
 	dir_lock();
-	rival = s->discovery ? NULL : find_rival(s);
+	rival = find_rival(s);
 	if (rival)
 		err = wait_for(rival, claim);
 	else

@@ -52,6 +52,7 @@ struct iscsi_session *session_create(struct iscsi_conn *leading, const struct is
 	s->discovery = !target;
 	s->id = atomic_fetch_add(&last_id, 1) + 1;
 	s->created_ms = reactor_now_ms(leading->reactor);
+	s->local = leading->local;
 	list_init(&s->dir_node);
 	list_init(&s->conns);
 	list_init(&s->parked);

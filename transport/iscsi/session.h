@@ -94,6 +94,7 @@ struct iscsi_task {
 	bool collecting;          /* data_out was called, scsi_data_received not yet */
 	bool soliciting, sending; /* get_data or put_data in progress */
 	bool releasing;           /* release returned false, iscsi_task_released follows */
+	bool over;                /* and then the task is freed */
 	bool unsolicited_final;   /* no more comes unasked */
 	bool dropping;            /* what still arrives unasked is dropped */
 	bool failed;              /* by its data: ends with failure, whatever else */
