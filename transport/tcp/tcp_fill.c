@@ -210,8 +210,9 @@ static bool fill_task(struct tcp_conn *c, struct tcp_task *tt)
 	while (tt->at < tt->end) {
 		uint32_t length = tt->end - tt->at;
 
+		/* Within a sequence whole words (RFC 7143 11.7.7), whatever was declared. */
 		if (length > segment)
-			length = segment;
+			length = segment & ~3u;
 		if (length > tt->burst)
 			length = tt->burst;
 		if (!has_room(c->batch, count_pieces(tt, length, TCP_BATCH_IOV)))
