@@ -75,9 +75,11 @@ static void check_witness(struct rig *rig)
 	static struct fake_initiator w;
 	struct fake_pdu *p;
 
-	if (w.fc && !w.fc->c)
+	if (w.fc && !w.fc->c) {
 		fake_forget(w.fc);
-	if (!w.fc || !w.fc->c)
+		w.fc = NULL;
+	}
+	if (!w.fc)
 		w = rig_login_isid(rig, 0x77, "DefaultTime2Retain=0\n");
 	p = read_some(&w);
 	if (!p && w.fc->c)

@@ -20,6 +20,8 @@ static void feed(struct fake_initiator *i, uint8_t control, const uint8_t *text,
 		.opcode = ISCSI_OP_TEXT_REQUEST | ISCSI_IMMEDIATE,
 		.flags = control & (ISCSI_FINAL | ISCSI_CONTINUE),
 	};
+	/* A new limit is for what comes after the response that agrees to it. */
+	uint32_t limit = i->fc->c->keys.max_send_data_segment_length;
 	uint8_t bhs[ISCSI_BHS_SIZE];
 	struct fake_pdu *p;
 
@@ -32,7 +34,7 @@ static void feed(struct fake_initiator *i, uint8_t control, const uint8_t *text,
 	while ((p = fake_next(i->fc))) {
 		if (fake_opcode(p) == ISCSI_OP_TEXT_RESPONSE) {
 			*ttt = fake_ttt(p);
-			if (p->length > i->fc->c->keys.max_send_data_segment_length)
+			if (p->length > limit)
 				abort();
 		}
 		free(p);

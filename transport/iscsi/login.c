@@ -93,7 +93,7 @@ static uint16_t check_header(struct iscsi_login *l, const struct bhs_login_reque
 		return LOGIN_INITIATOR_ERROR; /* 11.12.2 */
 	if (ISCSI_LOGIN_CSG(h->flags) > STAGE_OPERATIONAL || ISCSI_LOGIN_CSG(h->flags) != l->stage)
 		return LOGIN_INITIATOR_ERROR;
-	return login_check_transit(l, h->flags);
+	return (uint16_t)login_check_transit(l, h->flags);
 }
 
 int login_rx_header(struct iscsi_conn *c, struct iscsi_rx *rx)
