@@ -50,6 +50,9 @@ static void finish(struct apply_run *run, enum apply_result result)
 
 	r->result = result;
 	reactor_timer_disarm(&run->timer);
+	/* Refused before the switch: portals that were to leave listen again. */
+	if (result != APPLY_DONE && r->desired && !r->boot)
+		apply_unlisten(run);
 	apply_discard(run);
 	free(run);
 	d->apply.run = NULL;

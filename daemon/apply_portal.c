@@ -47,7 +47,7 @@ static int listen_one(struct daemon *d, struct node_portal *np)
 		return r;
 	if (d->service)
 		np->portal->inherited_fd = service_take_socket(d->service, &np->portal->address);
-	return portal_listen(np->portal);
+	return node_portal_listen(np);
 }
 
 /* Those in the tree that are not wanted any more. */
@@ -63,14 +63,9 @@ static void leaving(struct apply_run *run, void (*each)(struct node_portal *np))
 	}
 }
 
-static void stop_listening(struct node_portal *np)
-{
-	portal_unlisten(np->portal);
-}
-
 static void listen_again(struct node_portal *np)
 {
-	int r = portal_listen(np->portal);
+	int r = np->listening ? 0 : node_portal_listen(np);
 
 	if (r)
 		log_error(LOG_DAEMON, "portal %s: cannot listen again: %s; restart the daemon",
@@ -83,7 +78,7 @@ enum apply_result apply_listen(struct apply_run *run)
 	struct list *l;
 
 	if (!run->request->boot)
-		leaving(run, stop_listening);
+		leaving(run, node_portal_unlisten);
 	list_for_each (l, run->request->boot ? &d->node.portals : &run->portals) {
 		struct node_portal *np = run->request->boot
 					     ? list_entry(l, struct node_portal, node)
@@ -94,8 +89,6 @@ enum apply_result apply_listen(struct apply_run *run)
 			apply_refuse(run->request, APPLY_FAILED,
 				     "portal %s port %u: cannot listen: %s; %s", np->config.address,
 				     np->config.port, strerror(-r), remedy(-r));
-			if (!run->request->boot)
-				apply_unlisten(run);
 			return run->request->result;
 		}
 		log_info(LOG_DAEMON, "portal %s: listening", np->portal->text);
@@ -110,11 +103,8 @@ void apply_unlisten(struct apply_run *run)
 	list_for_each (l, &run->portals) {
 		struct node_portal *np = list_entry(l, struct apply_portal, node)->made;
 
-		if (np && np->portal) {
-			portal_unlisten(np->portal);
-			portal_unref(np->portal);
-			np->portal = NULL;
-		}
+		if (np)
+			node_portal_unlisten(np);
 	}
 	leaving(run, listen_again);
 }

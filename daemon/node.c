@@ -120,15 +120,28 @@ void node_lu_free(struct node_lu *l)
 	free(l);
 }
 
+int node_portal_listen(struct node_portal *p)
+{
+	int r = portal_listen(p->portal);
+
+	p->listening = !r;
+	return r;
+}
+
+void node_portal_unlisten(struct node_portal *p)
+{
+	if (p->listening)
+		portal_unlisten(p->portal);
+	p->listening = false;
+}
+
 void node_portal_free(struct node_portal *p)
 {
 	if (!p)
 		return;
 	list_del(&p->node);
-	if (p->portal) {
-		portal_unlisten(p->portal);
-		portal_unref(p->portal);
-	}
+	node_portal_unlisten(p);
+	portal_unref(p->portal);
 	config_object_clear(&config_portal_scope, &p->config);
 	free(p);
 }

@@ -46,7 +46,8 @@ struct node_lu {
 struct node_portal {
 	struct list node; /* node.portals */
 	struct config_portal config;
-	struct portal *portal;
+	struct portal *portal; /* NULL: not yet */
+	bool listening;
 };
 
 struct node {
@@ -99,6 +100,8 @@ int node_lu_create(struct node *n, const struct config_lu *l, struct node_store 
 /* Drops the tree's reference; the store follows when nobody uses the LU any more. */
 void node_lu_free(struct node_lu *l);
 
+int node_portal_listen(struct node_portal *p);
+void node_portal_unlisten(struct node_portal *p); /* may be called twice */
 void node_portal_free(struct node_portal *p);
 
 #endif

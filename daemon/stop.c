@@ -11,7 +11,6 @@
 #include "daemon/service.h"
 #include "transport/iscsi/policy.h"
 #include "transport/iscsi/session.h"
-#include "transport/portal.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -73,10 +72,7 @@ static void begin_deafness(struct stop *s)
 	struct list *l;
 
 	list_for_each (l, &s->daemon->node.portals) {
-		struct node_portal *np = list_entry(l, struct node_portal, node);
-
-		if (np->portal)
-			portal_unlisten(np->portal);
+		node_portal_unlisten(list_entry(l, struct node_portal, node));
 	}
 }
 
