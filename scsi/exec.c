@@ -217,22 +217,13 @@ static void exec_planned(struct scsi_task *t)
 /* The LU can be read and written, or the task has been told why not. */
 static bool medium_ready(struct scsi_task *t)
 {
-	switch (atomic_load(&t->lu->not_ready)) {
-	case LU_READY:
-		if (itl_open_queue(t->itl))
-			return true;
-		exec_fail(t, sense_make(SENSE_NOT_READY, ASC_NOT_READY));
-		return false;
-	case LU_STOPPED:
-		exec_fail(t, sense_make(SENSE_NOT_READY, ASC_NOT_READY_INITIALIZE));
-		return false;
-	case LU_EJECTED:
-		exec_fail(t, sense_medium_not_present());
-		return false;
-	default:
-		exec_fail(t, sense_make(SENSE_NOT_READY, ASC_NOT_READY_MANUAL));
-		return false;
-	}
+	int state = atomic_load(&t->lu->not_ready);
+
+	if (state == LU_READY && itl_open_queue(t->itl))
+		return true;
+	exec_fail(t, state == LU_READY ? sense_make(SENSE_NOT_READY, ASC_NOT_READY)
+				       : sense_not_ready(state));
+	return false;
 }
 
 /* Unit attention before reservation conflict (SAM-5 5.3.3). False: the task has ended. */
@@ -279,6 +270,8 @@ static void submit_absent(struct scsi_task *t)
 	t->op = scsi_op_find(&rq, &sense);
 	if (t->op && t->op->flags & OP_NO_LUN) {
 		t->plan = t->op->plan(&rq);
+		if (t->plan.kind != PLAN_ANSWER && t->plan.kind != PLAN_FAIL)
+			t->plan.kind = PLAN_UNSET; /* there is nothing to do it with */
 		exec_planned(t);
 	} else if (!t->op && opcode_ignores_ua(t->cdb[0])) {
 		exec_fail(t, sense);

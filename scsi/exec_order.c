@@ -52,11 +52,13 @@ bool order_enabled(const struct scsi_task *t)
 	list_for_each (pos, &t->itl->tasks) {
 		const struct scsi_task *u = list_entry(pos, struct scsi_task, node);
 
-		if (u == t)
+		if (u == t) {
 			older = false;
-		else if (u->attribute == ATTR_HEAD_OF_QUEUE && u->started)
+			continue;
+		}
+		if (u->attribute == ATTR_HEAD_OF_QUEUE && u->started)
 			return false;
-		else if (older && (t->attribute == ATTR_ORDERED || u->attribute == ATTR_ORDERED))
+		if (older && (t->attribute == ATTR_ORDERED || u->attribute == ATTR_ORDERED))
 			return false;
 	}
 	return true;

@@ -33,7 +33,7 @@ static void runs_add(struct runs *r, uint64_t to, int kind)
 				r->full = true;
 				return;
 			}
-			d = r->out + HEADER + r->n++ * DESCRIPTOR;
+			d = r->out + HEADER + (size_t)DESCRIPTOR * r->n++;
 			memset(d, 0, DESCRIPTOR);
 			put_be64(d, r->at);
 			d[12] = (uint8_t)kind;
@@ -45,7 +45,8 @@ static void runs_add(struct runs *r, uint64_t to, int kind)
 			n = room;
 		r->blocks += n;
 		r->at += n;
-		put_be32(r->out + HEADER + (r->n - 1) * DESCRIPTOR + 8, (uint32_t)r->blocks);
+		put_be32(r->out + HEADER + (size_t)DESCRIPTOR * (r->n - 1) + 8,
+			 (uint32_t)r->blocks);
 	}
 }
 

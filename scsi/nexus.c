@@ -190,7 +190,7 @@ int nexus_init(struct it_nexus *n, struct reactor *r, const struct scsi_lun_map 
 
 void nexus_destroy(struct it_nexus *n)
 {
-	struct list *node;
+	struct list *node, *next;
 
 	if (!n->by_lun)
 		return;
@@ -198,7 +198,7 @@ void nexus_destroy(struct it_nexus *n)
 		itl_abort_tasks(n->itls[i], true);
 		itl_free(n->itls[i]);
 	}
-	while ((node = list_pop(&n->leaving))) {
+	list_for_each_safe (node, next, &n->leaving) {
 		struct itl *itl = list_entry(node, struct itl, leave_node);
 
 		itl_abort_tasks(itl, true);

@@ -9,11 +9,9 @@
 #define HAWSER_SCSI_SCSI_H
 
 enum scsi_asc {
-	ASC_NOT_READY = 0x0400,            /* cause not reportable */
-	ASC_NOT_READY_INITIALIZE = 0x0402, /* initializing command required */
-	ASC_NOT_READY_MANUAL = 0x0403,     /* manual intervention required */
-	ASC_NOT_READY_TO_READY = 0x2800,   /* medium may have changed */
-	ASC_RESET = 0x2900,                /* power on, reset, or bus device reset */
+	ASC_NOT_READY = 0x0400,          /* cause not reportable */
+	ASC_NOT_READY_TO_READY = 0x2800, /* medium may have changed */
+	ASC_RESET = 0x2900,              /* power on, reset, or bus device reset */
 	ASC_POWER_ON = 0x2901,
 	ASC_BUS_RESET = 0x2902,
 	ASC_DEVICE_RESET = 0x2903, /* bus device reset function occurred */

@@ -19,11 +19,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FX_SIZE  (16u << 20)
-#define FX_ARENA (8u << 20)
-#define FX_BLOCK 512u
-#define FX_NEXUS 3
-#define FX_FILE  (BACKING_VOLATILE_CACHE | BACKING_CAN_TRIM | BACKING_TRIM_ZEROES | BACKING_THIN)
+#define FX_SIZE    (16u << 20)
+#define FX_ARENA   (8u << 20)
+#define FX_BLOCK   512u
+#define FX_AT(lba) ((size_t)(lba)*FX_BLOCK) /* byte of the medium */
+#define FX_NEXUS   3
+#define FX_FILE    (BACKING_VOLATILE_CACHE | BACKING_CAN_TRIM | BACKING_TRIM_ZEROES | BACKING_THIN)
 
 static struct reactor *fx_reactor;
 static struct arena *fx_arena;

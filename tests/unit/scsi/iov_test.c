@@ -22,7 +22,8 @@ static unsigned cut(uint8_t *bytes, size_t way, struct iovec iov[8])
 	unsigned n = 0;
 
 	while (at < BYTES) {
-		iov[n] = (struct iovec){ bytes + at, cuts[way][n] };
+		iov[n].iov_base = bytes + at;
+		iov[n].iov_len = cuts[way][n];
 		at += cuts[way][n++];
 	}
 	return n;
