@@ -184,10 +184,13 @@ static inline void fx_expect_status(struct fake_task *f, enum scsi_status status
 	fake_task_free(f);
 }
 
+/* Every block differs from its neighbours; repeats itself after 256 blocks. */
 static inline void fx_pattern(uint8_t *p, size_t n, unsigned seed)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && i < FX_AT(256); i++)
 		p[i] = (uint8_t)((i / FX_BLOCK) * 31 + i * 7 + seed);
+	for (size_t i = FX_AT(256); i < n; i += FX_AT(256))
+		memcpy(p + i, p, n - i < FX_AT(256) ? n - i : FX_AT(256));
 }
 
 #endif
