@@ -80,6 +80,9 @@ static int respond(struct iscsi_conn *c, const struct bhs_logout_request *q, uin
 		ffp_abort_all(c->session, c);
 		ffp_tmf_forget(c->session, c);
 		conn_set_logout(c);
+		/* The initiator may be back before its FIN has been seen here. */
+		if (c->session->no_retention)
+			session_logged_out(c->session);
 	}
 	pdu_send(p);
 	return 0;

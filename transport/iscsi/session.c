@@ -217,12 +217,9 @@ static void log_end(const struct iscsi_session *s, const char *why)
 		 s->discovery ? "discovery" : s->target_name, why);
 }
 
-void session_end(struct iscsi_session *s, const char *why)
+/* Tasks, nexus and place are given up; its connections are the caller's. */
+static void let_go(struct iscsi_session *s, const char *why)
 {
-	struct list *pos, *next;
-
-	if (s->ending)
-		return;
 	s->ending = true;
 	reactor_timer_disarm(&s->timer);
 	ffp_drop_parked(s, NULL);
@@ -233,6 +230,21 @@ void session_end(struct iscsi_session *s, const char *why)
 	s->nexus_live = false;
 	if (directory_leave(s))
 		log_end(s, why);
+}
+
+void session_logged_out(struct iscsi_session *s)
+{
+	if (!s->ending)
+		let_go(s, "logged out");
+}
+
+void session_end(struct iscsi_session *s, const char *why)
+{
+	struct list *pos, *next;
+
+	if (s->ending)
+		return;
+	let_go(s, why);
 	list_for_each_safe (pos, next, &s->conns) {
 		struct iscsi_conn *c = list_entry(pos, struct iscsi_conn, session_node);
 

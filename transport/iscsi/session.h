@@ -177,6 +177,8 @@ void session_claim_cancel(struct session_claim *claim); /* its login has died */
 
 /* Ends a session: tasks aborted, connections terminated, leaves the directory. */
 void session_end(struct iscsi_session *s, const char *why);
+/* The same when its last connection is about to answer a Logout, which closes that. */
+void session_logged_out(struct iscsi_session *s);
 
 /* What the administrator sees; built on the session's reactor. */
 struct session_info {
