@@ -24,6 +24,16 @@ struct ini_pdu {
 	uint32_t length;
 };
 
+#define INI_TRACKS 256 /* more than commands outstanding */
+
+/* What has come for a command. */
+struct ini_track {
+	uint32_t itt, cmdsn, edtl;
+	bool open, counted; /* counted: not immediate */
+	uint32_t datasn, r2tsn;
+	uint32_t offset, burst, asked;
+};
+
 struct ini {
 	int fd;
 	char host[64];
@@ -44,6 +54,8 @@ struct ini {
 	/* The validator. */
 	unsigned violations;
 	char violation[256]; /* the first one */
+	bool any_pdu;        /* PDUs of full-feature phase are expected without ini_login */
+	struct ini_track track[INI_TRACKS];
 	/* Faults to be sent on purpose. */
 	bool corrupt_header_digest, corrupt_data_digest;
 };

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes in and out of the test initiator: sockets, digests, padding, and the validator. */
+/* Bytes in and out of the test initiator: sockets, digests, padding. */
 #include "daemon/base/bytes.h"
 #include "daemon/base/crc32c.h"
-#include "tests/initiator/initiator.h"
+#include "tests/initiator/internal.h"
 
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +46,7 @@ int ini_reopen(struct ini *i)
 	i->header_digest = i->data_digest = i->full_feature = false;
 	i->statsn_known = i->window_known = false;
 	i->exp_statsn = 0;
+	memset(i->track, 0, sizeof(i->track));
 	i->max_recv = i->max_send = ISCSI_TEXT_DEFAULT;
 	return 0;
 }
@@ -125,6 +125,7 @@ int ini_send_ahs(struct ini *i, uint8_t bhs[static 48], const void *ahs, uint16_
 		if (i->data_digest)
 			p += put_digest(p, p - length - pad, length + pad, i->corrupt_data_digest);
 	}
+	ini_track(i, bhs);
 	err = ini_send_bytes(i, buf, (size_t)(p - buf));
 	free(buf);
 	return err;
@@ -160,74 +161,6 @@ static int read_exactly(struct ini *i, void *to, size_t n, int64_t deadline)
 	return 1;
 }
 
-__attribute__((format(printf, 2, 3))) static void violation(struct ini *i, const char *format, ...)
-{
-	va_list args;
-
-	if (i->violations++)
-		return;
-	va_start(args, format);
-	vsnprintf(i->violation, sizeof(i->violation), format, args);
-	va_end(args);
-}
-
-/* Does this PDU take a StatSN? (RFC 7143 4.2.2.2, 11.x) */
-static bool takes_statsn(const struct bhs *h)
-{
-	switch (h->opcode & ISCSI_OPCODE_MASK) {
-	case ISCSI_OP_R2T:
-		return false;
-	case ISCSI_OP_DATA_IN:
-		return h->flags & ISCSI_DATA_IN_STATUS;
-	case ISCSI_OP_NOP_IN:
-		return get_be32(h->itt) != ISCSI_TAG_RESERVED;
-	default:
-		return true;
-	}
-}
-
-static void validate_numbers(struct ini *i, const struct bhs *h)
-{
-	uint32_t statsn = get_be32(h->cmdsn);
-	uint32_t exp = get_be32(h->exp_statsn), max = get_be32(h->max_cmdsn);
-	bool data_without_status = (h->opcode & ISCSI_OPCODE_MASK) == ISCSI_OP_DATA_IN &&
-				   !(h->flags & ISCSI_DATA_IN_STATUS);
-
-	if (!data_without_status) {
-		if (i->statsn_known && statsn != i->exp_statsn)
-			violation(i, "opcode %02x: StatSN %u, expected %u", h->opcode, statsn,
-				  i->exp_statsn);
-		i->statsn_known = true;
-		i->exp_statsn = statsn + (takes_statsn(h) ? 1 : 0);
-	}
-	if (i->window_known && sna_diff(exp, i->exp_cmdsn) < 0)
-		violation(i, "ExpCmdSN went back from %u to %u", i->exp_cmdsn, exp);
-	if (i->window_known && sna_diff(max, i->max_cmdsn) < 0)
-		violation(i, "MaxCmdSN went back from %u to %u", i->max_cmdsn, max);
-	if (sna_diff(max, exp - 1) < 0)
-		violation(i, "MaxCmdSN %u below ExpCmdSN %u - 1", max, exp);
-	i->exp_cmdsn = exp;
-	i->max_cmdsn = max;
-	i->window_known = true;
-}
-
-static void validate(struct ini *i, const struct ini_pdu *p, const uint8_t *padding, unsigned pad)
-{
-	const struct bhs *h = (const void *)p->bhs;
-
-	if (!(h->opcode & 0x20) || (h->opcode & 0xc0))
-		violation(i, "opcode %02x is not a target's", h->opcode);
-	if (h->ahs_words)
-		violation(i, "opcode %02x with an AHS", h->opcode);
-	if (p->length > i->max_recv)
-		violation(i, "data segment of %u bytes, %u declared", p->length, i->max_recv);
-	for (unsigned n = 0; n < pad; n++) {
-		if (padding[n])
-			violation(i, "padding is not zero");
-	}
-	validate_numbers(i, h);
-}
-
 static int receive_data(struct ini *i, struct ini_pdu *p, int64_t deadline)
 {
 	unsigned pad = -p->length & 3;
@@ -243,11 +176,11 @@ static int receive_data(struct ini *i, struct ini_pdu *p, int64_t deadline)
 		rc = read_exactly(i, digest, sizeof(digest), deadline);
 		if (rc == 1 && crc32c_get(digest) != crc32c_final(crc32c_update(
 							 CRC32C_INIT, p->data, p->length + pad)))
-			violation(i, "data digest is wrong");
+			ini_violation(i, "data digest is wrong");
 	}
 	if (rc != 1)
 		return rc ? rc : -ETIMEDOUT; /* half a PDU */
-	validate(i, p, p->data + p->length, pad);
+	ini_validate(i, p, p->data + p->length, pad);
 	return 1;
 }
 
@@ -268,7 +201,7 @@ int ini_receive(struct ini *i, struct ini_pdu *ret, int timeout_ms)
 			return rc ? rc : -ETIMEDOUT;
 		if (crc32c_get(digest) !=
 		    crc32c_final(crc32c_update(CRC32C_INIT, ret->bhs, ISCSI_BHS_SIZE)))
-			violation(i, "header digest is wrong");
+			ini_violation(i, "header digest is wrong");
 	}
 	ret->length = get_be24(ret->bhs + 5);
 	rc = receive_data(i, ret, deadline);
