@@ -76,6 +76,20 @@ static void declare(struct ini *i, const char *keys)
 		i->max_recv = (uint32_t)strtoul(v + strlen("MaxRecvDataSegmentLength="), NULL, 0);
 }
 
+/* A target that offers keys of its own (tgtd does) wants one more round before it lets us through;
+ * what it offers is taken. */
+static int press_on(struct ini *i, int rc, struct ini_pdu *p)
+{
+	struct bhs_login_request h;
+
+	for (int round = 0; !rc && round < 4 && !(p->bhs[1] & ISCSI_FINAL); round++) {
+		ini_pdu_free(p);
+		ini_login_header(i, &h, STAGE_OPERATIONAL, STAGE_FULL_FEATURE, true);
+		rc = exchange(i, &h, NULL, 0, p);
+	}
+	return rc;
+}
+
 int ini_login(struct ini *i, const struct ini_login *l, struct ini_pdu *last)
 {
 	const char *keys = l->keys ? l->keys : USUAL_KEYS;
@@ -98,6 +112,7 @@ int ini_login(struct ini *i, const struct ini_login *l, struct ini_pdu *last)
 		ini_login_header(i, &h, STAGE_OPERATIONAL, STAGE_FULL_FEATURE, true);
 		rc = exchange(i, &h, text, ini_pairs(keys, text, sizeof(text)), &p);
 	}
+	rc = press_on(i, rc, &p);
 	if (rc < 0)
 		return rc;
 	header = is_crc(&p, "HeaderDigest");
