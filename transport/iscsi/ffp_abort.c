@@ -111,10 +111,10 @@ void ffp_abort(struct scsi_task *st)
 	stats_add(t->ir->stats, STAT_TASKS_ABORTED, 1);
 	if (t->submitted)
 		over = scsi_abort(&t->scsi);
-	if (over)
+	t->conn = NULL;
+	t->over = over;
+	if (over && !t->releasing)
 		task_give_back(t);
-	else
-		t->conn = NULL;
 	if (!s->ending)
 		ffp_tell_window(s);
 }
@@ -129,6 +129,8 @@ void iscsi_task_released(struct iscsi_task *t)
 	t->releasing = false;
 	if (t->session) /* its data has failed, it goes on to its end */
 		ffp_data_progress(t);
+	else if (t->over)
+		task_give_back(t);
 	else
 		scsi_released(&t->scsi);
 }
