@@ -30,11 +30,26 @@ static void compound_free(struct compound *c)
 {
 	struct scsi_home *home = home_of(c);
 
-	compound_scratch_put(c);
+	c->t->priv = NULL;
 	list_del(&c->wait_node);
 	reactor_timer_disarm(&c->yield);
-	c->t->priv = NULL;
+	compound_scratch_put(c);
 	pool_put(home->compounds, c);
+}
+
+/*
+ * The command is through: frees its state. What is given back sets other tasks going, and their
+ * port may stop this one meanwhile; false: then it has ended here.
+ */
+static bool compound_over(struct compound *c)
+{
+	struct scsi_task *t = c->t;
+
+	compound_free(c);
+	if (t->state != TASK_DETACHED)
+		return true;
+	exec_detached_done(t);
+	return false;
 }
 
 void compound_scratch_put(struct compound *c)
@@ -127,12 +142,10 @@ static void io_done(struct backing_io *io)
 		c->failed = cio;
 	if (--c->in_flight || c->pumping)
 		return;
-	if (t->state == TASK_DETACHED) {
-		compound_free(c);
-		exec_detached_done(t);
-		return;
-	}
-	pump(c);
+	if (t->state == TASK_DETACHED)
+		(void)compound_over(c);
+	else
+		pump(c);
 }
 
 void compound_io(struct compound *c, enum backing_kind kind, uint64_t offset, uint64_t length,
@@ -184,7 +197,8 @@ static void end(struct compound *c, enum compound_step step)
 	struct scsi_task *t = c->t;
 	struct scsi_sense sense = c->sense;
 
-	compound_free(c);
+	if (!compound_over(c))
+		return;
 	switch (step) {
 	case STEP_FAIL:
 		exec_fail(t, sense);
@@ -206,13 +220,14 @@ static void end_failed(struct compound *c)
 	struct scsi_task *t = c->t;
 	struct backing_io io = c->failed->io;
 
-	compound_free(c);
-	exec_io_failed(t, &io);
+	if (compound_over(c))
+		exec_io_failed(t, &io);
 }
 
 static void pump(struct compound *c)
 {
 	enum compound_step step = STEP_IO;
+	struct scsi_task *t = c->t;
 	unsigned steps = 0;
 
 	c->pumping = true;
@@ -226,6 +241,10 @@ static void pump(struct compound *c)
 			break;
 		}
 		step = c->step(c);
+		if (t->state == TASK_DETACHED) { /* as in compound_over */
+			(void)compound_over(c);
+			return;
+		}
 		if (step == STEP_IO)
 			submit_prepared(c);
 		if (c->in_flight || step == STEP_WAIT)
@@ -279,7 +298,7 @@ bool compound_cancel(struct scsi_task *t)
 {
 	struct compound *c = t->priv;
 
-	if (!c || c->in_flight)
+	if (!c || c->in_flight || c->pumping)
 		return false;
 	compound_free(c);
 	return true;

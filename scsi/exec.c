@@ -378,7 +378,7 @@ void scsi_action_done(struct scsi_task *t, const struct scsi_sense *sense)
 
 void scsi_finish(struct scsi_task *t)
 {
-	exec_put_buffers(t);
 	if (t->itl)
 		order_leave(t);
+	exec_put_buffers(t); /* others go on with them, so t is out of everything by now */
 }

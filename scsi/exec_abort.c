@@ -10,9 +10,9 @@
 /* Nobody holds anything of it. */
 static bool over(struct scsi_task *t)
 {
-	exec_put_buffers(t);
 	if (t->itl)
 		order_leave(t);
+	exec_put_buffers(t);
 	return true;
 }
 

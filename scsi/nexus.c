@@ -80,7 +80,21 @@ void itl_set_prevent(struct itl *itl, bool prevent)
 	pthread_mutex_unlock(&itl->lu->lock);
 }
 
-void itl_abort_tasks(struct itl *itl, bool all)
+/* What a pass over the tasks of an itl stops. */
+enum abort_pass {
+	ABORT_WAITING, /* those that hold nothing of the store and the transport yet */
+	ABORT_RUNNING, /* and those without data or status with the port */
+	ABORT_ALL,
+};
+
+static bool in_pass(const struct scsi_task *t, enum abort_pass pass)
+{
+	if (pass == ABORT_WAITING)
+		return t->state == TASK_WAIT_BUFFER || t->state == TASK_BLOCKED;
+	return pass == ABORT_ALL || t->state != TASK_SENDING;
+}
+
+static void abort_pass(struct itl *itl, enum abort_pass pass)
 {
 	struct list victims, *n;
 
@@ -89,11 +103,18 @@ void itl_abort_tasks(struct itl *itl, bool all)
 	while ((n = list_pop(&victims))) {
 		struct scsi_task *t = list_entry(n, struct scsi_task, node);
 
-		if (all || t->state != TASK_SENDING)
+		if (in_pass(t, pass))
 			t->port->abort(t);
 		else
 			list_add_tail(&itl->tasks, &t->node);
 	}
+}
+
+/* Those that wait go first: the buffers of the others would only set them to work. */
+void itl_abort_tasks(struct itl *itl, bool all)
+{
+	abort_pass(itl, ABORT_WAITING);
+	abort_pass(itl, all ? ABORT_ALL : ABORT_RUNNING);
 }
 
 static struct itl *find_in(struct itl *const *itls, unsigned n, uint64_t lun)
@@ -194,6 +215,8 @@ void nexus_destroy(struct it_nexus *n)
 
 	if (!n->by_lun)
 		return;
+	for (unsigned i = 0; i < n->n_itls; i++)
+		abort_pass(n->itls[i], ABORT_WAITING);
 	for (unsigned i = 0; i < n->n_itls; i++) {
 		itl_abort_tasks(n->itls[i], true);
 		itl_free(n->itls[i]);

@@ -24,7 +24,9 @@ static void ended(struct fake_task *f)
 	f->data_length = f->t.data_length;
 	if (f->t.status == SCSI_CHECK_CONDITION)
 		f->sense = f->t.sense;
-	if (!f->hold_finish)
+	if (f->on_end)
+		f->on_end(f);
+	if (!f->hold_finish && !f->over && !f->aborted)
 		fake_task_finish(f);
 }
 

@@ -17,10 +17,11 @@ struct fake_task {
 	struct scsi_task t;
 	uint8_t cdb[32];
 	/* what the test wants */
-	const uint8_t *out; /* data-out; edtl bytes of it */
-	bool hold_data;     /* data_out is not answered: fake_task_deliver does */
-	bool hold_finish;   /* the buffers stay referred to: fake_task_finish */
-	bool keep;          /* release returns false: scsi_released by the test */
+	const uint8_t *out;                  /* data-out; edtl bytes of it */
+	bool hold_data;                      /* data_out is not answered: fake_task_deliver does */
+	bool hold_finish;                    /* the buffers stay referred to: fake_task_finish */
+	bool keep;                           /* release returns false: scsi_released by the test */
+	void (*on_end)(struct fake_task *f); /* called within data_in and done */
 	/* what happened */
 	bool asked;    /* data_out */
 	bool ended;    /* data_in or done */
