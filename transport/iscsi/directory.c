@@ -95,8 +95,9 @@ static bool same_address(const struct iscsi_session *a, const struct iscsi_sessi
 
 static bool same_place(const struct iscsi_session *a, const struct iscsi_session *b)
 {
-	if (a->tpgt != b->tpgt || memcmp(a->isid, b->isid, sizeof(a->isid)) ||
-	    strcmp(a->initiator, b->initiator) || strcmp(a->target_name, b->target_name))
+	if (a->discovery != b->discovery || a->tpgt != b->tpgt ||
+	    memcmp(a->isid, b->isid, sizeof(a->isid)) || strcmp(a->initiator, b->initiator) ||
+	    strcmp(a->target_name, b->target_name))
 		return false;
 	return a->target_name[0] || same_address(a, b);
 }

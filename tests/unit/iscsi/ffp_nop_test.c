@@ -254,7 +254,7 @@ START_TEST(asked_to_leave)
 END_TEST
 
 /* Dropped by the administrator: announced. */
-START_TEST(dropped)
+START_TEST(dropped_by_administrator)
 {
 	struct session_info info[4];
 	struct fake_initiator i;
@@ -308,5 +308,36 @@ START_TEST(flood)
 }
 END_TEST
 
+/* A ping of which only the header has come when the connection goes: nothing of it stays. */
+START_TEST(lost_in_the_middle)
+{
+	struct bhs_nop h = { .opcode = ISCSI_IMMEDIATE, .flags = ISCSI_FINAL };
+	struct iscsi_rx rx = { .length = 8192 };
+	struct iscsi_reactor *ir;
+	struct fake_initiator i;
+
+	for (unsigned ended = 0; ended < 2; ended++) {
+		rig_start(&rig, NULL);
+		i = rig_login(&rig, NULL);
+		ir = iscsi_reactor_of(rig.net.reactor);
+		put_be32(h.itt, 1);
+		put_be32(h.ttt, ISCSI_TAG_RESERVED);
+		memcpy(rx.bhs, &h, 48);
+		ck_assert_int_eq(iscsi_rx_header(i.fc->c, &rx), 0);
+		ck_assert_uint_eq(rx.iovcnt, 1);
+		ck_assert_uint_eq(pool_in_use(ir->pdus), 1);
+		if (ended) { /* the session ends, the rest of the ping comes all the same */
+			session_end(i.fc->c->session, "test");
+			ck_assert_int_eq(iscsi_rx_data(i.fc->c, &rx, true), 0);
+		} else {
+			fake_hang_up(i.fc);
+		}
+		ck_assert(fake_closed(i.fc));
+		ck_assert_uint_eq(pool_in_use(ir->pdus), 0);
+		rig_stop(&rig);
+	}
+}
+END_TEST
+
 UNIT_MAIN("iscsi/ffp_nop", ping, without_tag, keep_alive, keep_alive_strict, logout, logout_refused,
-	  asked_to_leave, dropped, flood)
+	  asked_to_leave, dropped_by_administrator, flood, lost_in_the_middle)

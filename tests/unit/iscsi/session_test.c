@@ -133,6 +133,21 @@ START_TEST(side_by_side)
 }
 END_TEST
 
+/* A discovery session, even one that names the target, takes nobody's place. */
+START_TEST(discovery_beside)
+{
+	struct fake_initiator one, looking;
+
+	rig_start(&rig, NULL);
+	one = rig_login_isid(&rig, 1, NULL);
+	looking = fake_logged_in(&rig.net, FAKE_DISCOVERY "TargetName=" FAKE_TARGET "\n");
+	ck_assert_uint_eq(sessions(), 2);
+	ck_assert_ptr_nonnull(looking.fc->c);
+	ck_assert_uint_eq(attention(&one), 0);
+	rig_stop(&rig);
+}
+END_TEST
+
 /* Failing logins leave nothing. */
 START_TEST(failed_logins)
 {
@@ -473,5 +488,6 @@ START_TEST(many)
 }
 END_TEST
 
-UNIT_MAIN("iscsi/session", reinstated, side_by_side, failed_logins, lost, continued, retention_ends,
-	  connection_reinstated, two_connections, session_closed, reinstated_elsewhere, many)
+UNIT_MAIN("iscsi/session", reinstated, side_by_side, discovery_beside, failed_logins, lost,
+	  continued, retention_ends, connection_reinstated, two_connections, session_closed,
+	  reinstated_elsewhere, many)
