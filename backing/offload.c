@@ -23,10 +23,16 @@ struct offload_queue {
 	char name[32];
 };
 
+struct worker {
+	pthread_t thread;
+	struct list node; /* on pool.ended */
+};
+
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t work, idle; /* a queue is ready; a job or thread has ended */
 	struct list ready;
+	struct list ended; /* workers for offload_stop to join */
 	unsigned max_threads, threads, waiting;
 	unsigned unstarted; /* jobs queued */
 	unsigned running;
@@ -34,6 +40,7 @@ static struct {
 } pool = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.ready = LIST_INIT(pool.ready),
+	.ended = LIST_INIT(pool.ended),
 };
 
 static struct timespec after(unsigned ms)
@@ -64,19 +71,24 @@ static int start_thread(void)
 {
 	pthread_attr_t attr;
 	sigset_t all, old;
-	pthread_t thread;
+	struct worker *w = calloc(1, sizeof(*w));
 	int rc;
+
+	if (!w)
+		return -ENOMEM;
+	list_init(&w->node);
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are for the main thread */
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	rc = pthread_create(&thread, &attr, thread_main, NULL);
+	rc = pthread_create(&w->thread, &attr, thread_main, w);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (rc)
+	if (rc) {
+		free(w);
 		return -rc;
+	}
 	pool.threads++;
 	return 0;
 }
@@ -161,14 +173,20 @@ static struct offload_queue *wait_for_work(void)
 
 static void *thread_main(void *arg)
 {
+	struct worker *w = arg;
 	struct offload_queue *q;
 
-	(void)arg;
 	(void)pthread_setname_np(pthread_self(), "offload");
 	pthread_mutex_lock(&pool.lock);
 	while ((q = wait_for_work()))
 		run_one(q);
 	pool.threads--;
+	if (pool.stopping) {
+		list_add_tail(&pool.ended, &w->node);
+	} else { /* it was idle; w->thread was set before the lock was free */
+		pthread_detach(w->thread);
+		free(w);
+	}
 	pthread_cond_broadcast(&pool.idle);
 	pthread_mutex_unlock(&pool.lock);
 	return NULL;
@@ -201,9 +219,23 @@ int offload_start(unsigned max_threads)
 	return rc;
 }
 
+/* They hold nothing any more and are on their last instructions. */
+static void join_ended(struct list *ended)
+{
+	struct list *n;
+
+	while ((n = list_pop(ended))) {
+		struct worker *w = list_entry(n, struct worker, node);
+
+		pthread_join(w->thread, NULL);
+		free(w);
+	}
+}
+
 bool offload_stop(unsigned timeout_ms)
 {
 	struct timespec until = after(timeout_ms);
+	struct list ended;
 	bool clean;
 	int rc = 0;
 
@@ -222,7 +254,10 @@ bool offload_stop(unsigned timeout_ms)
 		rc = pthread_cond_timedwait(&pool.idle, &pool.lock, &until);
 	clean = !pool.threads;
 	pool.started = !clean;
+	list_init(&ended);
+	list_splice_tail(&ended, &pool.ended);
 	pthread_mutex_unlock(&pool.lock);
+	join_ended(&ended);
 	return clean;
 }
 

@@ -153,6 +153,7 @@ static int attempt(const struct backing_params *p)
 	else
 		ck_assert_ptr_nonnull(why);
 	free(why);
+	ck_assert(offload_stop(5000));
 	return rc;
 }
 
@@ -224,6 +225,7 @@ START_TEST(growth_is_seen)
 	ck_assert_int_eq(backing_refresh(b), 0);
 	ck_assert_uint_eq(b->info.size, 24 * MIB);
 	backing_close(b);
+	ck_assert(offload_stop(5000));
 	loop_end(&l);
 }
 END_TEST

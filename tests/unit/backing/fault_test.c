@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* covers: fault-H06 */
 /* The fault store: grammar, each action, at run time, on an inline and on a deferred store. */
 #include "tests/unit/backing/support.h"
 
@@ -85,6 +84,7 @@ START_TEST(bad_text_opens_nothing)
 	ck_assert_ptr_nonnull(why);
 	ck_assert_ptr_nonnull(strstr(why, "nonsense"));
 	free(why);
+	ck_assert(offload_stop(5000));
 }
 END_TEST
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* covers: SS-011 fault-G07 */
 /* What only the file store does: making, sizes, locks against others, full file systems. */
 #include "tests/unit/backing/support.h"
 
@@ -41,6 +40,7 @@ static int attempt(const struct backing_params *p)
 	}
 	free(why);
 	backing_close(b);
+	ck_assert(offload_stop(5000));
 	return rc;
 }
 
@@ -142,6 +142,7 @@ START_TEST(one_writer_any_readers)
 	ck_assert_int_eq(attempt(&writer), -EBUSY);
 	backing_close(b);
 	ck_assert_int_eq(attempt(&writer), 0);
+	ck_assert(offload_stop(5000));
 	unlink(path);
 }
 END_TEST
@@ -163,7 +164,7 @@ START_TEST(qemu_and_we_refuse_each_other)
 	struct backing *b = NULL;
 	char *why = NULL;
 	FILE *qemu;
-	char line[256], command[512];
+	char line[300], command[700];
 
 	if (shell("command -v qemu-io >/dev/null", "", "") != 0) {
 		printf("qemu-io is not installed: its locks are not tried\n");

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* covers: fault-Q03 */
 /* Threads for what blocks: a queue that hangs holds only itself. */
 #include "tests/unit/backing/support.h"
 

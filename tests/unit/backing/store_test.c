@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* covers: SA-007 fault-E20 fault-G02 */
+/* covers: fault-E20 fault-G02 */
 /* What every store must do, each engine, cache and file system through the same tests. */
 #include "tests/unit/backing/support.h"
 

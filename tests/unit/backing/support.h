@@ -165,7 +165,8 @@ static inline void *aligned(size_t length)
 {
 	void *p = NULL;
 
-	ck_assert_int_eq(posix_memalign(&p, 4096, length), 0);
+	ck_assert_int_eq(posix_memalign(&p, 4096, length ? length : 1), 0);
+	memset(p, 0, length);
 	return p;
 }
 
