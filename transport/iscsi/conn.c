@@ -354,7 +354,7 @@ void iscsi_conn_down(struct iscsi_conn *c, int why)
 	conn_set_cleanup(c);
 	if (c->session)
 		session_lost_conn(c->session, c);
-	c->rx = NULL;
+	ffp_forget_rx(c);
 	list_del(&c->node);
 	c->ir->n_conns--;
 	atomic_fetch_sub(&total_conns, 1);

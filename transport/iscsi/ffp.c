@@ -116,21 +116,12 @@ static int ordered_header(struct iscsi_conn *c, struct iscsi_rx *rx)
 	return c->rx_op->header(c, rx);
 }
 
-int iscsi_rx_header(struct iscsi_conn *c, struct iscsi_rx *rx)
+static int request_header(struct iscsi_conn *c, struct iscsi_rx *rx)
 {
 	const struct bhs *h = (const void *)rx->bhs;
 	const struct ffp_op *op;
 	uint8_t reason;
 
-	rx->iovcnt = 0;
-	rx->skip = 0;
-	rx->task = NULL;
-	rx->pdu = NULL;
-	c->rx = rx;
-	c->rx_op = NULL;
-	c->rx_parked = NULL;
-	c->rx_counted = false;
-	c->last_rx_ms = reactor_now_ms(c->reactor);
 	if (!conn_is_full_feature(c))
 		return early_header(c, rx);
 	op = &ffp_ops[h->opcode & ISCSI_OPCODE_MASK];
@@ -144,6 +135,34 @@ int iscsi_rx_header(struct iscsi_conn *c, struct iscsi_rx *rx)
 	c->exp_statsn = get_be32(h->exp_statsn);
 	c->rx_op = op;
 	return op->ordered ? ordered_header(c, rx) : op->header(c, rx);
+}
+
+int iscsi_rx_header(struct iscsi_conn *c, struct iscsi_rx *rx)
+{
+	int err;
+
+	rx->iovcnt = 0;
+	rx->skip = 0;
+	rx->task = NULL;
+	rx->pdu = NULL;
+	c->rx = rx;
+	c->rx_op = NULL;
+	c->rx_parked = NULL;
+	c->rx_counted = false;
+	c->last_rx_ms = reactor_now_ms(c->reactor);
+	err = request_header(c, rx);
+	if (err) /* no more of it is read */
+		c->rx = NULL;
+	return err;
+}
+
+void ffp_forget_rx(struct iscsi_conn *c)
+{
+	if (!c->rx)
+		return;
+	pdu_put(c->rx->pdu);
+	c->rx->pdu = NULL;
+	c->rx = NULL;
 }
 
 /* RFC 7143 7.8: rejected, and as if it had not come. */
@@ -167,14 +186,16 @@ int iscsi_rx_data(struct iscsi_conn *c, struct iscsi_rx *rx, bool digest_good)
 	const struct ffp_op *op = c->rx_op;
 	int err = 0;
 
-	c->rx = NULL;
 	c->rx_op = NULL;
+	if (op && op != &login_op && !conn_is_full_feature(c)) {
+		ffp_forget_rx(c); /* the session has ended meanwhile */
+		return 0;
+	}
+	c->rx = NULL;
 	if (!op)
 		return 0;
 	if (op == &login_op)
 		return login_rx_data(c, rx);
-	if (!conn_is_full_feature(c))
-		return 0; /* the session has ended meanwhile */
 	if (c->rx_parked) {
 		ffp_park_data(c, rx, digest_good);
 		return digest_good ? 0 : bad_digest(c, rx, op);

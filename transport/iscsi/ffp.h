@@ -71,6 +71,9 @@ struct ffp_tmf {
 	bool holds_slot;
 };
 
+/* ffp.c: the PDU that is being received will not be ended; what was kept for it is given back. */
+void ffp_forget_rx(struct iscsi_conn *c);
+
 /* pdu.c: as pdu_reject, with the additional header segments. */
 int pdu_reject_full(struct iscsi_conn *c, const struct iscsi_rx *rx, uint8_t reason);
 
