@@ -394,7 +394,8 @@ START_TEST(over_two_reactors)
 	ck_assert_int_eq(pthread_create(&other.thread, NULL, other_thread, NULL), 0);
 	while (!other.written)
 		fx_turn();
-	for (int i = 0; i < 300; i++) {
+	/* Until every kind of moment has been met: its tasks are aborted and it hears of it. */
+	for (int i = 0; i < 300 || !other.attentions || !other.aborted; i++) {
 		start(&tmf, TMF_LU_RESET, &fx_nexus[0], 0, NULL);
 		while (!n_done)
 			reactor_turn(fx_reactor, 10);
@@ -402,10 +403,9 @@ START_TEST(over_two_reactors)
 		fx_expect(fx_write(&fx_nexus[0], 128, 8, data), SENSE_UNIT_ATTENTION,
 			  ASC_DEVICE_RESET);
 		fx_expect(fx_write(&fx_nexus[0], 128, 8, data), 0, 0);
+		for (int k = 0; k < i % 4; k++) /* out of step with the other */
+			reactor_turn(fx_reactor, 1);
 	}
-	/* Every reset left its mark there; some found a task to abort. */
-	while (!other.attentions || !other.aborted)
-		reactor_turn(fx_reactor, 1);
 	other.stop = true;
 	pthread_join(other.thread, NULL);
 	scsi_tmf_set_reactors(NULL, 0);
