@@ -315,8 +315,14 @@ static bool flush_early(struct scsi_task *t)
 
 static void start_flush(struct scsi_task *t)
 {
-	int earlier = atomic_exchange(&t->lu->flush_error, 0);
+	int earlier;
 
+	/* START STOP UNIT comes here without having asked for the medium (OP_MEDIUM). */
+	if (!itl_open_queue(t->itl)) {
+		exec_fail(t, sense_make(SENSE_NOT_READY, ASC_NOT_READY));
+		return;
+	}
+	earlier = atomic_exchange(&t->lu->flush_error, 0);
 	if (earlier) {
 		exec_count(t, errors, 1);
 		exec_fail(t, sense_from_errno(earlier, true));

@@ -211,6 +211,37 @@ START_TEST(store_comes_later)
 }
 END_TEST
 
+/* The first to want the store of a unit that had none is a stop: it flushes before it stops. */
+START_TEST(stop_of_a_store_that_came_later)
+{
+	struct lu_params p = { .block_size = 512 };
+	struct scsi_lun_entry e[2] = { { .lun = 0 }, { .lun = 1 } };
+	static const uint8_t stop[6] = { 0x1b };
+	struct scsi_lun_map *map;
+	struct it_nexus *n = &fx_nexus[0];
+	struct fake_store *s = fake_store_new(1 << 20, FX_FILE);
+	struct scsi_lu *lu;
+	const char *why;
+
+	fx_setup(FX_FILE);
+	ck_assert_int_eq(lu_create(&p, NULL, &lu, &why), 0);
+	e[0].lu = fx_lu;
+	e[1].lu = lu;
+	map = lun_map_create(e, 2);
+	ck_assert_int_eq(nexus_remap(n, map), 0);
+	fx_take_ua(n);
+	ck_assert_int_eq(lu_attach(lu, &p, &s->b, &why), 0);
+	fx_take_ua(n);
+	fx_expect(fake_task_new(n, 1, stop, 6), 0, 0);
+	ck_assert_uint_eq(s->count[BACKING_FLUSH], 1);
+	nexus_destroy(n);
+	lun_map_unref(map);
+	lu_unref(lu);
+	fake_store_free(s);
+	fx_teardown();
+}
+END_TEST
+
 /* One queue for each reactor, open while somebody uses it. */
 START_TEST(queues)
 {
@@ -232,4 +263,4 @@ START_TEST(queues)
 END_TEST
 
 UNIT_MAIN("scsi/lu", what_does_not_fit, thin_is_what_the_store_can, flags_of_the_store, lun_formats,
-	  maps_hold_units, store_comes_later, queues)
+	  maps_hold_units, store_comes_later, stop_of_a_store_that_came_later, queues)
