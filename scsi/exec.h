@@ -32,7 +32,8 @@ void scsi_data_failed(struct scsi_task *t, struct scsi_sense sense);
  * the memory. */
 void scsi_finish(struct scsi_task *t);
 
-/* The port has let go of an aborted task whose release returned false. */
+/* The port has let go of an aborted task whose release, called from scsi_abort, returned false: not
+ * for a task that was detached because of its I/O, which ends by itself. */
 void scsi_released(struct scsi_task *t);
 
 /* Ends a PLAN_ACTION: GOOD, or CHECK CONDITION with *sense (not NULL). Its reactor. */
