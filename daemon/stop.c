@@ -20,13 +20,14 @@
 #include <unistd.h>
 
 #define TICK_MS            50
-#define LOGOUT_S           5 /* that initiators get to log out by themselves */
+#define LOGOUT_MAX_MS      5000 /* that initiators get to log out by themselves */
 #define LAST_RESORT_MORE_S 2
 
 struct stop {
 	struct daemon *daemon;
 	unsigned phase;
 	uint64_t phase_ms, deadline_ms;
+	uint64_t logout_ms; /* of the whole time at most half, the rest is for the stores */
 	struct reactor_timer timer;
 	struct reactor_broadcast broadcast;
 	bool busy; /* a broadcast is on its way */
@@ -84,7 +85,9 @@ static bool always(struct stop *s)
 
 static void request_logout(struct reactor_broadcast *b, struct reactor *r)
 {
-	iscsi_reactor_request_logout(r, LOGOUT_S);
+	const struct stop *s = list_entry(b, struct stop, broadcast);
+
+	iscsi_reactor_request_logout(r, (unsigned)(s->logout_ms + 999) / 1000);
 	reactor_broadcast_ack(b);
 }
 
@@ -117,7 +120,7 @@ static bool no_connection(struct stop *s)
 
 static bool logged_out(struct stop *s)
 {
-	return no_connection(s) || phase_age_ms(s) > LOGOUT_S * 1000;
+	return no_connection(s) || phase_age_ms(s) > s->logout_ms;
 }
 
 static void published(struct iscsi_publish *p)
@@ -222,8 +225,8 @@ static void name_open_stores(const struct stop *s)
 	list_for_each (l, &s->daemon->node.stores) {
 		const struct node_store *st = list_entry(l, struct node_store, node);
 
-		log_error(LOG_DAEMON, "lu %s: its store %s does not answer", st->name,
-			  st->path ? st->path : "");
+		log_error(LOG_DAEMON, "lu %s: its store%s%s does not answer", st->name,
+			  st->path ? " " : "", st->path ? st->path : "");
 	}
 }
 
@@ -300,6 +303,7 @@ void stop_begin(struct daemon *d, const char *why)
 	s->daemon = d;
 	s->phase_ms = reactor_now_ms(d->control);
 	s->deadline_ms = s->phase_ms + seconds * 1000ULL;
+	s->logout_ms = seconds * 500ULL < LOGOUT_MAX_MS ? seconds * 500ULL : LOGOUT_MAX_MS;
 	start_last_resort(seconds + LAST_RESORT_MORE_S);
 	if (d->service) {
 		service_stopping(d->service);
