@@ -15,7 +15,7 @@ thin_lu disk 64MiB
 target "$iqn" 0=disk
 configure
 check good "$hawserd" --check -c "$conf"
-equal good/touches-nothing '' "$(ls "$dir/state" "$dir/disk.img" 2>/dev/null)"
+equal good/touches-nothing "" "$(find "$dir" -path "$dir/state/*" -o -name disk.img 2>/dev/null)"
 check version grep -qE '[0-9]+\.[0-9]+\.[0-9]+' <("$hawserd" --version)
 check help grep -q -- --check <("$hawserd" --help)
 refused usage 2 . "$hawserd" --no-such-option

@@ -24,15 +24,26 @@ any ReadDefectData* READ DEFECT DATA is not offered yet
 any Sanitize.* SANITIZE is not offered yet
 any WriteAtomic16.* WRITE ATOMIC is not offered yet
 any MultipathIO.CompareAndWrite* COMPARE AND WRITE is not offered yet
-any iSCSITMF.LUNResetSimpleAsync the suite wants both answers in one read of its socket, which nothing makes sure
+thin GetLBAStatus.UnmapSingle its second half asks for the block behind the one it means where a physical block has several
+any WriteSame10.UnmapUntilEnd it sends FFh and wants zeroes; SBC-3 5.45 has the data given
+4kn *.UnmapUnaligned a physical block has only one logical one
+4kn *.InvalidDataOutSize it asks for several logical blocks in a physical one
+any iSCSITMF.LUNResetSimpleAsync it fails unless both answers come in one read of its socket, which nothing makes sure
+'
+
+# Tests that leave out a part of themselves.
+parts='
+NoMedia.NoMediaSBC COMPARE AND WRITE and ORWRITE are not offered yet
+ReadOnly.ReadOnlySBC COMPARE AND WRITE and ORWRITE are not offered yet
 '
 
 # Which suites run on which kind besides the thin unit, which gets all.
-on_four='Read*|Write*|Verify*|Unmap.*|GetLBAStatus.*|Prefetch*|Mandatory.*|Inquiry.*|iSCSI*'
+on_four='Read[0-9C]*|Write*|Verify*|Unmap.*|GetLBAStatus.*|Prefetch*|Mandatory.*|Inquiry.*|iSCSI[Rcd]*'
 on_removable='PreventAllow.*|StartStopUnit.*|NoMedia.*|TestUnitReady.*|ModeSense6.*|Mandatory.*'
 on_read_only='ReadOnly.*'
-# On the thin unit these have nothing to do.
-not_on_thin='PreventAllow.*|StartStopUnit.*|NoMedia.*|ReadOnly.*'
+on_slow='iSCSITMF.*'
+# On the thin unit these have nothing to do, or find nothing in progress.
+not_on_thin='PreventAllow.*|StartStopUnit.*|NoMedia.*|ReadOnly.*|iSCSITMF.*'
 
 # matches NAME PATTERN[|PATTERN]...
 matches() {
@@ -56,6 +67,11 @@ reason_to_skip() {
 	return 1
 }
 
+# partly NAME: why a part of it does not run.
+partly() {
+	sed -n "s/^$1 //p" <<<"$parts" | grep .
+}
+
 # one KIND LUN NAME: runs one test of the suite.
 one() {
 	local kind=$1 name=$3 log=$dir/suite.log status counts urls reason body
@@ -70,12 +86,16 @@ one() {
 	status=$?
 	# CUnit's summary: tests TOTAL RAN PASSED FAILED INACTIVE
 	counts=$(awk '$1 == "tests" && NF == 6 { print $3 "/" $4 "/" $5 }' "$log")
-	body=$(tr -d '\0' <"$log" | sed -n '/^  Test: /,$p')
+	# What the test itself said, without the suite's set-up and tear-down.
+	body=$(tr -d '\0' <"$log" | awk '/^  Test: / { inside = 1 } inside { print } /(^|[.][.][.])(passed|FAILED)/ { inside = 0 }')
 	if [ $status = 124 ] || [ $status = 137 ]; then
 		not_ok "$kind/$name" "no end within $limit s"
 	elif [ "$counts" != 1/1/0 ]; then
 		not_ok "$kind/$name" "$(grep -a -m 1 -F '[FAILED]' <<<"$body" || tail -n 1 "$log")"
 		printf '%s\n' "$body" | tail -n 25
+	elif reason=$(partly "$name"); then
+		ok "$kind/$name"
+		skip "$kind/$name-part" "$reason"
 	elif grep -aq 'SKIPP\|Skipping' <<<"$body"; then
 		not_ok "$kind/$name" "skipped itself: $(grep -a -m 1 'SKIPP\|Skipping' <<<"$body")"
 	else
@@ -90,7 +110,8 @@ thin_lu removable 1GiB 'removable = true'
 thin_lu read-only 64MiB
 lus[-1]=${lus[-1]/'size = "64MiB"; create = true;'/'read_only = true;'}
 truncate -s 64M "$dir/read-only.img"
-target "$iqn" 1=thin 2=four 3=removable 4=read-only
+lu slow 'type = "ram"' 'size = "64MiB"' 'fault = "delay ms=1500 kind=write"'
+target "$iqn" 1=thin 2=four 3=removable 4=read-only 5=slow
 configure
 start_hawserd
 
@@ -100,9 +121,10 @@ for name in "${names[@]}"; do
 	matches "$name" "$not_on_thin" || one thin 1 "$name"
 done
 for name in "${names[@]}"; do
-	! matches "$name" "$on_four" || reason_to_skip four "$name" >/dev/null || one 4kn 2 "$name"
+	! matches "$name" "$on_four" || reason_to_skip 4kn "$name" >/dev/null || one 4kn 2 "$name"
 	! matches "$name" "$on_removable" || one removable 3 "$name"
 	! matches "$name" "$on_read_only" || one read-only 4 "$name"
+	! matches "$name" "$on_slow" || one slow 5 "$name"
 done
 stop_hawserd
 equal stops-with-0 0 $?

@@ -14,6 +14,7 @@ manager_pid=
 
 # manage [OPTION...]: hawserd below the manager; all that it reports goes to $said.
 manage() {
+	: >"$said"
 	"$manager" "$@" "$hawserd" -c "$conf" >"$said" 2>>"$log" &
 	manager_pid=$!
 	wait_for 5 grep -q '^pid' "$said"
@@ -43,7 +44,7 @@ configure
 manage --watchdog 1000
 check ready wait_for 20 reported READY=1
 # READY means that it serves, not that it will.
-check serves-when-ready iscsi-inq "$(url 0)"
+check serves-when-ready timeout 20 iscsi-inq "$(url 0)"
 check status wait_for 5 reported STATUS=.
 check watchdog wait_for 10 reported WATCHDOG=1 4
 
@@ -51,7 +52,7 @@ check watchdog wait_for 10 reported WATCHDOG=1 4
 thin_lu second 64MiB
 targets=()
 target "$iqn" 0=disk 1=second
-qemu-io -f raw -t writeback -c 'write -P 0x31 0 1M' -c 'sleep 3000' -c 'read -P 0x31 0 1M' \
+stdbuf -oL qemu-io -f raw -t writeback -c 'write -P 0x31 0 1M' -c 'sleep 3000' -c 'read -P 0x31 0 1M' \
 	"$(url 0)" >"$dir/session" 2>&1 &
 session=$!
 wait_for 10 grep -q wrote "$dir/session"
@@ -59,7 +60,7 @@ configure
 kill -HUP $manager_pid
 check reloading wait_for 10 reported RELOADING=1
 check ready-again wait_for 10 reported READY=1 2
-check reloaded iscsi-inq "$(url 1)"
+check reloaded timeout 20 iscsi-inq "$(url 1)"
 wait $session
 equal session-stays 0 $?
 
@@ -68,11 +69,11 @@ echo 'colour = "blue";' >>"$conf"
 kill -HUP $manager_pid
 check fault-is-logged wait_for 10 grep -q colour "$log"
 check ready-after-fault wait_for 10 reported READY=1 3
-check serves-after-fault iscsi-inq "$(url 1)"
+check serves-after-fault timeout 20 iscsi-inq "$(url 1)"
 configure
 
 # SIGTERM with an initiator logged in.
-qemu-io -f raw -t writeback -c 'write -P 0x32 0 1M' -c 'sleep 20000' "$(url 0)" >"$dir/session" 2>&1 &
+stdbuf -oL qemu-io -f raw -t writeback -c 'write -P 0x32 0 1M' -c 'sleep 20000' "$(url 0)" >"$dir/session" 2>&1 &
 session=$!
 wait_for 10 grep -q wrote "$dir/session"
 kill -TERM $manager_pid
@@ -85,9 +86,10 @@ check socket-is-removed test ! -e "$dir/admin.sock"
 
 # Sockets that the manager has opened: no portal is opened beside them.
 port=$(free_port)
+configure
 manage --listen "$port"
 check activated/ready wait_for 20 reported READY=1
-check activated/serves iscsi-inq "$(url 0)"
+check activated/serves timeout 20 iscsi-inq "$(url 0)"
 kill -TERM $manager_pid
 ended
 equal activated/ends-with-0 0 $?
@@ -96,6 +98,6 @@ equal activated/ends-with-0 0 $?
 port=$(free_port)
 configure
 start_hawserd
-check alone iscsi-inq "$(url 0)"
+check alone timeout 20 iscsi-inq "$(url 0)"
 stop_hawserd
 equal alone/ends-with-0 0 $?

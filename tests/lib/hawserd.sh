@@ -123,6 +123,7 @@ lus=() targets=()
 
 clean_up() {
 	local status=$?
+	[ "$BASHPID" = $$ ] || exit $status # a subshell that was killed early
 	trap - EXIT
 	if declare -F on_exit >/dev/null; then on_exit; fi
 	if [ -n "$daemon_pid" ]; then

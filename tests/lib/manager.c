@@ -221,6 +221,8 @@ int main(int argc, char **argv)
 		fail("fork");
 	if (!m.pid)
 		run_child(&m, &mask);
+	for (int i = 0; i < m.n_sockets; i++)
+		close(m.sockets[i]);
 	printf("pid %ld\n", (long)m.pid);
 	return manage(&m);
 }

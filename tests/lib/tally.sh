@@ -36,6 +36,7 @@ count() {
 	done < <(sed -nE '
 		s/^(not ok|ok|skip) ([0-9]+ - )?(.*)$/\1\t\3/p' "$2" | awk -F '\t' '{
 			name = $2; reason = ""
+			sub(/^\/[^:]*:/, "", name)
 			if ((i = index(name, ": ")) > 0) { reason = substr(name, i + 2); name = substr(name, 1, i - 1) }
 			if ($1 != "ok" && reason == "") reason = "no reason given"
 			printf "%s\t%s\t%s\n", $1, name, reason }')
@@ -58,7 +59,7 @@ run_test() {
 	shift 3
 	log=$logs/${name//\//.}.log
 	: >"$log.tap"
-	CK_TAP_LOG_FILE_NAME=$log.tap timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null
+	CK_TAP_LOG_FILE_NAME=$log.tap CK_TIMEOUT_MULTIPLIER=10 timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null
 	status=$?
 	before=$failed
 	if [ $status = 77 ] && ! grep -qE '^(not ok|ok|skip) ' "$log"; then
@@ -77,7 +78,7 @@ run_test() {
 	fi
 	if [ "$failed" != "$before" ]; then
 		echo "  --- the end of $log"
-		tail -n "${HAWSER_TEST_TAIL:-40}" "$log" | sed 's/^/  | /'
+		tail -n "${HAWSER_TEST_TAIL:-25}" "$log" | sed 's/^/  | /'
 	fi
 	# shellcheck disable=SC2086 # a list of files
 	[ -z "$files" ] || covers $files
@@ -94,7 +95,7 @@ ctest_label() {
 		mapfile -t command < <(jq -r '.command[]' <<<"$line")
 		mapfile -t environment < <(jq -r '.environment[]' <<<"$line")
 		files=$(jq -r '.command[0]' <<<"$line" | source_of)
-		run_test "$prefix/$name" "$limit" "$files" env "${environment[@]}" "${command[@]}"
+		run_test "$prefix/${name#$label.}" "$limit" "$files" env "${environment[@]}" "${command[@]}"
 	done < <(ctest --test-dir "$build" -L "^$label\$" -R "$pattern" --show-only=json-v1 |
 		jq -c '.tests[] | select(.command) | {name, command,
 			timeout: ([.properties[] | select(.name == "TIMEOUT") | .value] + [300])[0],

@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# hawserctl at run time: targets and logical units come and go with initiators
+# logged in, are kept over a restart and a kill, and refusals say what is wrong.
+# shellcheck source=tests/lib/hawserd.sh
+. "$(dirname "$0")/../lib/hawserd.sh"
+need jq iscsi-inq qemu-io
+
+new=$iqn-new
+thin_lu first 64MiB
+target "$iqn" 0=first
+configure
+start_hawserd
+
+# json FILTER COMMAND...: what jq makes of the answer.
+json() {
+	local filter=$1
+	shift
+	ctl --json "$@" | jq -r "$filter"
+}
+
+# names NOUN: all of them, in order.
+names() {
+	json '[.. | objects | .name? // empty] | unique | join(" ")' "$1" list
+}
+
+equal lists-configured first "$(names lun)"
+check status ctl daemon status
+check stats ctl daemon stats
+check table-and-json test -n "$(ctl lun list)" -a -n "$(json . lun list)"
+
+# Made at run time.
+check create-lun ctl lun create second --path "$dir/second.img" --size 64MiB --create yes
+check create-target ctl target create "$new"
+check map ctl lun map second "$new" --lun 3
+refused nobody-yet 10 . iscsi-inq "$(url 3 "$new")"
+check admit ctl acl add "$new" --initiator 'iqn.*'
+check serves qemu-io -f raw -t writeback -c 'write -P 0x41 0 8M' -c flush "$(url 3 "$new")"
+check create-and-map ctl lun create third --type ram --size 16MiB --target "$new" --lun 4
+check serves-third iscsi-inq "$(url 4 "$new")"
+
+# Beside a session that stays: it sees nothing of what happens to others.
+stdbuf -oL qemu-io -f raw -t writeback -c 'write -P 0x42 16M 4M' -c 'sleep 4000' -c 'read -P 0x42 16M 4M' \
+	"$(url 3 "$new")" >"$dir/session" 2>&1 &
+session=$!
+wait_for 10 grep -q wrote "$dir/session"
+check session-list grep "$new" <(ctl session list)
+come_and_go() {
+	local i
+	for i in $(seq 5); do
+		ctl lun create "extra$i" --type ram --size 1MiB --target "$new" --lun $((10 + i)) || return
+		iscsi-inq "$(url $((10 + i)) "$new")" || return
+		ctl lun delete "extra$i" --unmap || return
+	done
+}
+check five-come-and-go come_and_go
+equal none-is-left 'first second third' "$(names lun)"
+wait $session
+equal session-is-not-disturbed 0 $?
+
+# Refusals: status 1, and the object is named.
+refused name-is-taken 1 second ctl lun create second --type ram --size 1MiB
+refused file-is-taken 1 second.img ctl lun create fourth --path "$dir/second.img"
+refused no-such-target 1 nowhere ctl lun map second iqn.2026-01.org.example:nowhere
+refused bad-target-name 1 'not-a-name' ctl target create not-a-name
+refused lun-is-taken 1 '3|second' ctl lun map third "$new" --lun 3
+refused no-such-file 1 absent.img ctl lun create fifth --path "$dir/absent.img"
+refused usage 2 . ctl lun frobnicate
+refused no-daemon 3 . "$hawserctl" -s "$dir/nobody.sock" lun list
+
+# Kept, over an orderly end and over none.
+before=$(json '[.. | objects | select(.name? == "second") | .naa? // empty] | first' lun show second)
+inquiry=$(iscsi-inq --evpd=1 --pagecode=131 "$(url 3 "$new")" | tr -d '\0')
+stop_hawserd
+equal stops-with-0 0 $?
+start_hawserd
+equal after-restart/units 'first second third' "$(names lun)"
+check after-restart/data qemu-io -f raw -c 'read -P 0x41 0 8M' "$(url 3 "$new")"
+equal after-restart/identity "$before" \
+	"$(json '[.. | objects | select(.name? == "second") | .naa? // empty] | first' lun show second)"
+kill_hawserd
+start_hawserd
+check after-kill/data qemu-io -f raw -c 'read -P 0x41 0 8M' "$(url 3 "$new")"
+equal after-kill/identity "$inquiry" \
+	"$(iscsi-inq --evpd=1 --pagecode=131 "$(url 3 "$new")" | tr -d '\0')"
+
+check save grep -q second <(ctl config save)
+check delete-target ctl target delete "$new"
+refused gone 10 . iscsi-inq "$(url 3 "$new")"
+check delete-lun ctl lun delete second
+check its-file-is-kept test -s "$dir/second.img"
+stop_hawserd
+start_hawserd
+equal deleted-stays-deleted 'first third' "$(names lun)"
+stop_hawserd
+equal stops-with-0-again 0 $?
