@@ -38,6 +38,8 @@ void scsi_released(struct scsi_task *t);
 
 /* Ends a PLAN_ACTION: GOOD, or CHECK CONDITION with *sense (not NULL). Its reactor. */
 void scsi_action_done(struct scsi_task *t, const struct scsi_sense *sense);
+/* As scsi_action_done with GOOD, but what is cached goes to the medium first. */
+void scsi_action_flush(struct scsi_task *t);
 
 /* Data is coming and there is no room for it: a task that waits for buffers ends with this status
  * (TASK SET FULL or BUSY) through done. False if it no longer waits. */

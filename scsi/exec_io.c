@@ -332,6 +332,18 @@ static void start_flush(struct scsi_task *t)
 		submit(t, BACKING_FLUSH);
 }
 
+void scsi_action_flush(struct scsi_task *t)
+{
+	if (atomic_load(&t->lu->not_ready) == LU_NO_STORE) {
+		exec_status(t, SCSI_GOOD); /* nothing is cached */
+		return;
+	}
+	t->plan.kind = PLAN_FLUSH;
+	t->plan.immed = false;
+	t->plan.action = NULL;
+	start_flush(t);
+}
+
 /* A READ with FUA reads from the medium: what is newer in the cache goes there first. */
 void exec_start_io(struct scsi_task *t)
 {

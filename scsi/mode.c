@@ -302,7 +302,7 @@ static void select_action(struct scsi_task *t)
 		.geo = &lu->geo, .list = whole_list(t), .length = t->buf.length, .flips = flips
 	};
 	struct scsi_sense sense;
-	bool ok, changed = false;
+	bool ok, changed = false, cached = !mode_write_through(lu);
 
 	pthread_mutex_lock(&lu->lock);
 	read_flips(lu, flips);
@@ -316,7 +316,11 @@ static void select_action(struct scsi_task *t)
 	pthread_mutex_unlock(&lu->lock);
 	if (changed) /* mode parameters changed, to all others (SPC-4 6.11) */
 		lu_ua_all(lu, 0x2a01, t->nexus);
-	scsi_action_done(t, ok ? NULL : &sense);
+	/* A host flushes no more once WCE is 0, so nothing may be left in the cache. */
+	if (ok && cached && mode_write_through(lu))
+		scsi_action_flush(t);
+	else
+		scsi_action_done(t, ok ? NULL : &sense);
 }
 
 struct scsi_plan mode_params_select(const struct scsi_request *rq, const uint8_t *list,

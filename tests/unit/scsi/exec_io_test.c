@@ -256,6 +256,49 @@ START_TEST(synchronize_cache)
 }
 END_TEST
 
+/*
+ * Without a cache the host flushes no more: what lies in it is written when it is switched off.
+ * covers: SB-022
+ */
+START_TEST(cache_is_emptied_when_switched_off)
+{
+	static const uint8_t cdb[6] = { 0x15, 0x10, 0, 0, 24 };
+	uint8_t list[24] = {
+		0, 0, 0, 0, 0x08, 0x12, 0, 0, 0xff, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff
+	};
+	struct fake_task *f;
+
+	fx_setup(FX_FILE);
+	fx_store->hold = true;
+	for (int again = 0; again < 2; again++) { /* the second one changes nothing */
+		f = fx_task(&fx_nexus[0], cdb, 6);
+		fake_task_out(f, list, sizeof(list));
+		scsi_submit(&f->t);
+		fx_turn();
+		ck_assert(f->ended == again);
+		ck_assert_uint_eq(fx_store->n_held, !again);
+		fake_store_let(fx_store);
+		fx_run(f);
+		ck_assert_uint_eq(f->status, SCSI_GOOD);
+		ck_assert_uint_eq(fx_store->count[BACKING_FLUSH], 1);
+		fake_task_free(f);
+	}
+	list[6] = 0x04; /* on again: nothing to write */
+	f = fx_task(&fx_nexus[0], cdb, 6);
+	fake_task_out(f, list, sizeof(list));
+	fx_expect(f, 0, 0);
+	ck_assert_uint_eq(fx_store->count[BACKING_FLUSH], 1);
+	fx_store->hold = false;
+	fx_store->error = -EIO;
+	fx_store->error_kind = BACKING_FLUSH;
+	list[6] = 0;
+	f = fx_task(&fx_nexus[0], cdb, 6);
+	fake_task_out(f, list, sizeof(list));
+	fx_expect(f, SENSE_MEDIUM_ERROR, 0x0c00);
+	fx_teardown();
+}
+END_TEST
+
 /* An early flush keeps LU and queue although its session is gone. covers: SB-022 */
 START_TEST(early_flush_outlives_all)
 {
@@ -371,5 +414,5 @@ END_TEST
 
 UNIT_MAIN("scsi/exec_io", data_goes_through, data_goes_through_slowly, residuals_of_reads,
 	  residuals_of_writes, store_errors, shrunk_under_io, force_unit_access, synchronize_cache,
-	  early_flush_outlives_all, waits_for_buffers, answer_waits_for_buffer,
-	  larger_than_the_arena, counters)
+	  cache_is_emptied_when_switched_off, early_flush_outlives_all, waits_for_buffers,
+	  answer_waits_for_buffer, larger_than_the_arena, counters)

@@ -3,7 +3,8 @@
  *         SM-013 SM-015 SM-016 SM-017 SM-018 SM-019 SM-020 SU-011 SG-007 SG-008 SG-011
  *         fault-E05 */
 /* Actions end here instead of in the executor. */
-#define scsi_action_done action_ended
+#define scsi_action_done  action_ended
+#define scsi_action_flush action_flushes
 #include "scsi/mode.c"
 
 #include "tests/unit/scsi/plan_fixture.h"
@@ -16,6 +17,11 @@ void action_ended(struct scsi_task *t, const struct scsi_sense *sense)
 	ck_assert_ptr_eq(t->lu, &fx_lu);
 	ended++;
 	end_sense = sense ? *sense : sense_make(SENSE_NO_SENSE, 0);
+}
+
+void action_flushes(struct scsi_task *t)
+{
+	action_ended(t, NULL);
 }
 
 /* The pages, as a disk with a volatile cache has them. */
