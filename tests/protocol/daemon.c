@@ -99,6 +99,7 @@ static const char targets[] =
     "  { name = \"" T_DIGEST
     "\"; header_digest = \"crc32c\"; data_digest = \"crc32c\"; " ANY MAIN_LUS " },\n"
     "  { name = \"" T_GROUP2 "\"; groups = [ 2 ]; " ANY MAIN_LUS " },\n"
+    "  { name = \"" T_NO_ZERO "\"; " ANY " luns = ( { lun = 1; lu = \"flat\"; } ); },\n"
     "  { name = \"" T_RESET "\"; " ANY
     " luns = ( { lun = 0; lu = \"reset0\"; }, { lun = 1; lu = \"reset1\"; } ); }\n);\n";
 

@@ -190,7 +190,7 @@ END_TEST
 /* covers: N-017 */
 START_TEST(nothing_else)
 {
-	static const uint8_t opcodes[] = { 0x41, 0x42, 0x05, 0x50 };
+	static const uint8_t opcodes[] = { 0x40, 0x41, 0x42, 0x05, 0x50 };
 	struct ini *i = discovery();
 	struct bhs_scsi_command h;
 	uint8_t cdb[6] = { 0 };

@@ -37,6 +37,13 @@ static const struct {
 	{ "abort", abort_suite },
 	{ "logout", logout_suite },
 	{ "reject", reject_suite },
+	{ "cmdsn", cmdsn_suite },
+	{ "session", session_suite },
+	{ "digest", digest_suite },
+	{ "lun", lun_suite },
+	{ "scsi", scsi_suite },
+	{ "time", time_suite },
+	{ "fuzz", fuzz_suite },
 };
 /* clang-format on */
 

@@ -52,6 +52,7 @@ extern struct server server, strict;
 #define T_NO_DIGEST  BASE "nodigest"  /* digests: None only */
 #define T_DIGEST     BASE "digest"    /* digests: CRC32C only */
 #define T_GROUP2     BASE "group2"    /* portal group 2 only */
+#define T_NO_ZERO    BASE "nozero"    /* LUN 1 only */
 #define T_RESET      BASE "reset"     /* for target resets */
 #define FRIEND       BASE "friend1"
 #define T_MAIN_ALIAS "protocol tests"
@@ -94,6 +95,7 @@ const char *config_strict(const struct server *s);
 /* False, and why not on stdout: it has ended, or the witness cannot read. */
 bool witness_start(void);
 void witness_check(void);
+int witness_reads(void); /* a block, right: 0 */
 void witness_stop(void);
 
 /* Time limits: valgrind and sanitizers need more. */

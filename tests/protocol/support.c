@@ -170,8 +170,7 @@ void tmf(struct ini *i, uint8_t function, uint64_t lun, uint8_t response)
 		      p->bhs[2], response);
 }
 
-/* Reads a block and compares it. */
-static int witness_reads(void)
+int witness_reads(void)
 {
 	uint8_t block[512], want[512];
 	struct ini_scsi c;
