@@ -207,6 +207,9 @@ static bool plan_unsolicited(struct iscsi_task *t, const struct iscsi_rx *rx)
 	uint32_t first =
 	    k->first_burst_length < t->scsi.edtl ? k->first_burst_length : t->scsi.edtl;
 
+	/* Nothing is left to come: F was forgotten (RFC 7143 11.3.1). */
+	if (rx->length >= t->scsi.edtl)
+		t->unsolicited_final = true;
 	if (rx->length && (!k->immediate_data || rx->length > k->first_burst_length))
 		return false;
 	if (t->unsolicited_final) {
@@ -216,7 +219,6 @@ static bool plan_unsolicited(struct iscsi_task *t, const struct iscsi_rx *rx)
 	if (k->initial_r2t)
 		return false;
 	t->unsolicited_end = first;
-	/* Nothing is left to come: F was forgotten (RFC 7143 11.3.1). */
 	t->unsolicited_final = rx->length >= first;
 	return true;
 }

@@ -214,6 +214,7 @@ START_TEST(forgotten_final)
 	struct rig_command q = {
 		.cdb = cdb, .flags = W, .edtl = 512, .data = block, .length = 512, .no_final = true
 	};
+
 	rig_start(&rig, NULL);
 	rig_write10(cdb, 0, 1);
 	for (unsigned n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
