@@ -21,6 +21,7 @@ enum scsi_asc {
 	ASC_MICROCODE_CHANGED = 0x3f01,
 	ASC_LUNS_CHANGED = 0x3f0e,
 	ASC_INTERNAL_FAILURE = 0x4400, /* internal target failure */
+	ASC_CLEARED_BY_ISCSI = 0x477f, /* some commands cleared by iSCSI protocol event */
 	ASC_INVALID_MESSAGE = 0x4900,
 };
 

@@ -6,6 +6,7 @@
 #include "daemon/base/pool.h"
 #include "daemon/base/stats.h"
 #include "scsi/exec.h"
+#include "scsi/scsi.h"
 #include "transport/iscsi/ffp.h"
 #include "transport/iscsi/pdu.h"
 
@@ -147,6 +148,13 @@ void ffp_scsi_undo(struct iscsi_conn *c, struct iscsi_rx *rx)
 	ffp_abort(&t->scsi);
 }
 
+/* With a connection ends what it began; a nexus that lives on is told (RFC 7143 11.14.5). */
+static void tell_cleared(const struct iscsi_task *t)
+{
+	if (t->submitted && t->scsi.itl)
+		itl_ua(t->scsi.itl, ASC_CLEARED_BY_ISCSI);
+}
+
 void ffp_abort_all(struct iscsi_session *s, const struct iscsi_conn *c)
 {
 	for (unsigned i = 0; i < SESSION_ITT_BUCKETS && s->n_tasks; i++) {
@@ -155,8 +163,11 @@ void ffp_abort_all(struct iscsi_session *s, const struct iscsi_conn *c)
 		list_for_each_safe (pos, next, &s->tasks[i]) {
 			struct iscsi_task *t = list_entry(pos, struct iscsi_task, itt_node);
 
-			if (!c || t->conn == c)
-				ffp_abort(&t->scsi);
+			if (c && t->conn != c)
+				continue;
+			if (c)
+				tell_cleared(t);
+			ffp_abort(&t->scsi);
 		}
 	}
 }

@@ -3,8 +3,8 @@
  * Sessions: reinstatement with work in progress and over reactors, retention and continuation,
  * several connections, what a lost connection leaves behind.
  *
- * covers: P-020 P-132 P-164 S-001 S-002 S-003 S-004 S-005 S-006 S-007 S-009 S-011 S-012 S-014
- * covers: S-018 S-020 S-022 S-023 S-024 S-025 S-027 S-029 S-030 S-032 S-034 S-040 S-042 fault-D04
+ * covers: P-020 P-132 P-140 P-164 S-001 S-002 S-003 S-004 S-005 S-006 S-007 S-009 S-011 S-012 S-014
+ * covers: S-018 S-020 S-022 S-023 S-024 S-025 S-026 S-027 S-029 S-030 S-032 S-034 S-040 S-042 fault-D04
  * covers: fault-D14 fault-D15 fault-L07
  */
 #include "transport/iscsi/session.c"
@@ -259,7 +259,8 @@ START_TEST(continued)
 	ck_assert_uint_eq(tasks(), 0); /* level 0: its tasks are gone */
 	again = come_back(&i, 0, "");
 	ck_assert_uint_eq(sessions(), 1);
-	ck_assert_uint_eq(attention(&again), 0); /* no nexus loss */
+	ck_assert_uint_eq(attention(&again), 0x06477f); /* no nexus loss */
+	ck_assert_uint_eq(attention(&again), 0);
 	ck_assert_uint_eq(again.fc->c->session->exp_cmdsn, again.cmdsn);
 	rig_stop(&rig);
 }
@@ -301,6 +302,7 @@ START_TEST(connection_reinstated)
 	ck_assert(fake_closed(i.fc));
 	ck_assert_uint_eq(sessions(), 1);
 	ck_assert_uint_eq(tasks(), 0);
+	ck_assert_uint_eq(attention(&again), 0x06477f);
 	ck_assert_uint_eq(attention(&again), 0);
 	rig_stop(&rig);
 }
