@@ -28,7 +28,7 @@ static int nothing(struct iscsi_conn *c, struct iscsi_rx *rx)
 /* clang-format off */
 const struct ffp_op ffp_ops[ISCSI_OPCODE_MASK + 1] = {
 	[ISCSI_OP_NOP_OUT] = {
-		.name = "NOP-Out", .sessions = FFP_ANY, .ordered = true, .has_data = true,
+		.name = "NOP-Out", .sessions = FFP_NORMAL, .ordered = true, .has_data = true,
 		.check = ffp_nop_check, .header = ffp_nop_header, .data = ffp_nop_data, .undo = ffp_nop_undo },
 	[ISCSI_OP_SCSI_COMMAND] = {
 		.name = "SCSI Command", .sessions = FFP_NORMAL, .ordered = true, .has_ahs = true, .has_data = true,

@@ -155,14 +155,19 @@ START_TEST(normal_session)
 }
 END_TEST
 
-/* In a discovery session, and beside SendTargets anywhere: no other key. */
+/* In a discovery session no other request, there and beside SendTargets anywhere no other key. */
 START_TEST(only_send_targets)
 {
+	struct bhs_nop nop = { .opcode = ISCSI_OP_NOP_OUT | ISCSI_IMMEDIATE, .flags = ISCSI_FINAL };
 	struct fake_initiator d = fake_logged_in(&net, FAKE_DISCOVERY), i;
 
 	check_reject(fake_text(&d, FINAL, NEW, "MaxRecvDataSegmentLength=8192\n"),
 		     REJECT_PROTOCOL_ERROR);
 	check_reject(fake_text(&d, FINAL, NEW, "X-foo=1\n"), REJECT_PROTOCOL_ERROR);
+	put_be32(nop.itt, 7);
+	put_be32(nop.ttt, NEW);
+	ck_assert_int_eq(fake_feed(d.fc, (uint8_t *)&nop, NULL, 0), 0);
+	check_reject(fake_next(d.fc), REJECT_PROTOCOL_ERROR);
 	i = fake_logged_in(&net, FAKE_NORMAL);
 	check_reject(fake_text(&i, FINAL, NEW, "SendTargets=\nMaxRecvDataSegmentLength=8192\n"),
 		     REJECT_PROTOCOL_ERROR);
