@@ -55,7 +55,7 @@ const struct config_scope config_daemon_scope = {
 static const struct config_setting portal_settings[] = {
 	PORTAL(address, TEXT, .max = 63, .def = "0.0.0.0", .help = "numeric IPv4 or IPv6 address"),
 	PORTAL(port, NUMBER, .max = 65535, .def = "3260", .help = "port; 0: chosen by the kernel"),
-	PORTAL(group, NUMBER, .min = 1, .max = 65535, .def = "1", .help = "target portal group tag"),
+	PORTAL(group, NUMBER, .max = 65535, .def = "1", .help = "target portal group tag"),
 	PORTAL(transport, WORD, .choices = "tcp", .def = "tcp", .help = "transport"),
 	{ 0 },
 };
@@ -144,7 +144,7 @@ static const struct config_setting target_settings[] = {
 	{ .name = "access", LIST(config_target, access), .max = 4096, .scope = &config_access_scope,
 	  .help = "who may log in; nobody if empty" },
 	{ .name = "groups", .type = CONFIG_NUMBERS, AT(config_target, groups),
-	  .count_at = offsetof(struct config_target, n_groups), .min = 1, .max = 65535,
+	  .count_at = offsetof(struct config_target, n_groups), .max = 65535,
 	  .help = "portal groups it is reachable by; all if empty" },
 	{ 0 },
 };

@@ -25,7 +25,7 @@ static const struct config_scope identity_scope = {
 };
 static const struct config_setting port_settings[] = {
 	{ .name = "target", .type = CONFIG_TEXT, AT(state_port, target), .max = 223, .required = true },
-	{ .name = "group", .type = CONFIG_NUMBER, AT(state_port, group), .min = 1, .max = 65535,
+	{ .name = "group", .type = CONFIG_NUMBER, AT(state_port, group), .max = 65535,
 	  .required = true },
 	{ .name = "id", .type = CONFIG_NUMBER, AT(state_port, id), .min = 1, .max = 65535,
 	  .required = true },

@@ -55,7 +55,7 @@ START_TEST(every_type_is_read)
 				 "targets = ( { name = \"iqn.2026-01.org.example:a\";\n"
 				 "  data_digest = \"crc32c\"; initial_r2t = true;\n"
 				 "  luns = ( { lun = 3; lu = \"a\"; read_only = true; } );\n"
-				 "  access = ( { any = true; } ); groups = [ 1, 65535 ]; } );\n");
+				 "  access = ( { any = true; } ); groups = [ 0, 65535 ]; } );\n");
 
 	ck_assert(c->daemon.pin);
 	ck_assert_uint_eq(c->daemon.buffer_memory, 1 << 30);
@@ -95,7 +95,7 @@ START_TEST(faults_are_named)
 	refused("lus = ( { name = \"a\"; type = \"tape\"; } );", 1, "file block ram null");
 	refused("lus = ( { name = \"a\"; thin = 1; } );", 1, "thin");
 	refused("targets = ( { name = \"t\"; header_digest = \"md5\"; } );", 1, "header_digest");
-	refused("targets = ( { name = \"t\"; groups = [ 0 ]; } );", 1, "groups");
+	refused("targets = ( { name = \"t\"; groups = [ 65536 ]; } );", 1, "groups");
 	refused("targets = ( { name = \"t\"; luns = ( { lun = 16384; lu = \"a\"; } ); } );", 1,
 		"16383");
 	refused("daemon = { login_timeout_s = 0; };", 1, "login_timeout_s");
