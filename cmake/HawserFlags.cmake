@@ -12,7 +12,9 @@ add_library(hawser_flags INTERFACE)
 target_include_directories(hawser_flags INTERFACE "${PROJECT_SOURCE_DIR}")
 # Written "=" so that a file which says "#define _GNU_SOURCE" itself does not redefine it.
 target_compile_definitions(hawser_flags INTERFACE _GNU_SOURCE=
-  HAWSER_VERSION="${PROJECT_VERSION}")
+  HAWSER_VERSION="${PROJECT_VERSION}"
+  # What is looked for in a debug build: calls that block a reactor (daemon/base/turn_watch.h).
+  HAWSER_TURN_WATCH=$<CONFIG:Debug>)
 target_compile_options(hawser_flags INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
   -Wcast-qual -Wformat=2 -Wundef -Wvla -Wimplicit-fallthrough

@@ -2,6 +2,7 @@
 #include "daemon/base/reactor.h"
 
 #include "daemon/base/stats.h"
+#include "daemon/base/turn_watch.h"
 #include "daemon/base/wheel.h"
 
 #include <errno.h>
@@ -39,6 +40,7 @@ struct reactor {
 	_Atomic uint64_t turns, events, messages, longest_turn_us;
 	char name[NAME_SIZE];
 	struct stats counters;
+	struct turn_watch watch;
 	struct wheel wheel;
 	struct epoll_event events_buf[BATCH];
 };
@@ -162,6 +164,11 @@ void *reactor_slot(const struct reactor *r, enum reactor_slot slot)
 struct stats *reactor_counters(struct reactor *r)
 {
 	return &r->counters;
+}
+
+uint64_t reactor_stuck_turns(const struct reactor *r)
+{
+	return r->watch.stuck;
 }
 
 void reactor_get_stats(const struct reactor *r, struct reactor_stats *ret)
@@ -453,6 +460,7 @@ void reactor_turn(struct reactor *r, int timeout_ms)
 
 	claim(r);
 	n = wait_events(r, timeout_ms);
+	turn_watch_begin(&r->watch);
 	begin_us = clock_us();
 	r->now_ms = begin_us / 1000;
 	run_descriptors(r, n);
@@ -460,6 +468,7 @@ void reactor_turn(struct reactor *r, int timeout_ms)
 	run_timers(r);
 	run_jobs(r);
 	took_us = clock_us() - begin_us;
+	turn_watch_end(&r->watch, r->name, took_us);
 	count(&r->turns, 1);
 	count(&r->events, (uint64_t)n);
 	if (took_us > atomic_load_explicit(&r->longest_turn_us, memory_order_relaxed))

@@ -128,5 +128,7 @@ struct reactor_stats {
 	uint64_t turns, events, messages, longest_turn_us;
 };
 void reactor_get_stats(const struct reactor *r, struct reactor_stats *ret); /* any thread */
+/* Turns in which a call blocked; found in debug builds only (turn_watch.h). Its thread. */
+uint64_t reactor_stuck_turns(const struct reactor *r);
 
 #endif
