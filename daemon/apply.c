@@ -22,10 +22,11 @@
 #include <string.h>
 
 #define CLOSE_WAIT_MS 3000
+#define OPEN_WAIT_MS  10000
 
 void apply_init(struct apply *a)
 {
-	*a = (struct apply){ 0 };
+	*a = (struct apply){ .open_wait_ms = OPEN_WAIT_MS };
 	list_init(&a->queue);
 }
 

@@ -47,6 +47,7 @@ struct apply {
 	struct list queue; /* apply_request.node */
 	unsigned n_queued;
 	struct apply_run *run; /* the request in progress */
+	unsigned open_wait_ms; /* that a store is given to open */
 	bool closed;           /* the process is ending: everything is refused */
 	uint64_t generation;
 };

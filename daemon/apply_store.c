@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPEN_WAIT_MS 10000
-
 static void ended(struct apply_run *run, bool late)
 {
 	reactor_timer_disarm(&run->open_timer);
@@ -217,5 +215,6 @@ void apply_open(struct apply_run *run, bool late)
 	if (--run->pending == 0)
 		ended(run, late);
 	else
-		reactor_timer_arm(run->daemon->control, &run->open_timer, OPEN_WAIT_MS);
+		reactor_timer_arm(run->daemon->control, &run->open_timer,
+				  run->daemon->apply.open_wait_ms);
 }

@@ -9,6 +9,7 @@
 #include "daemon/helper.h"
 #include "config/config.h"
 #include "daemon/base/log.h"
+#include "daemon/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -97,19 +98,9 @@ static ssize_t receive_with_fd(int socket, void *data, size_t length, int *ret_f
 	return n;
 }
 
-/* Is the path, as the kernel sees its folder, below one of the allowed folders? The folder is
- * resolved so that ".." and links cannot lead out. */
-static bool is_allowed(const char *path, const char *folders)
+/* Is this path, without links and "..", below one of the folders? */
+static bool is_below(const char *real, const char *folders)
 {
-	char real[PATH_MAX], folder[PATH_MAX];
-	const char *slash = strrchr(path, '/');
-
-	if (path[0] != '/' || !slash[1])
-		return false;
-	snprintf(folder, sizeof(folder), "%.*s", slash == path ? 1 : (int)(slash - path), path);
-	/* The last part may be a link too (/dev/disk/by-id): then what it leads to counts. */
-	if (!realpath(path, real) && (errno != ENOENT || !realpath(folder, real)))
-		return false;
 	for (const char *p = folders; *p;) {
 		size_t n = strcspn(p, ":"), m = n;
 
@@ -124,6 +115,35 @@ static bool is_allowed(const char *path, const char *folders)
 	return false;
 }
 
+/* Judged as the kernel sees it: links (/dev/disk/by-id) are followed, so that they cannot lead
+ * out. What is to be made is judged by its folder. */
+static bool is_allowed(const char *path, const char *folders)
+{
+	char real[PATH_MAX], folder[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+
+	if (path[0] != '/' || !slash[1])
+		return false;
+	snprintf(folder, sizeof(folder), "%.*s", slash == path ? 1 : (int)(slash - path), path);
+	if (!realpath(path, real) && (errno != ENOENT || !realpath(folder, real)))
+		return false;
+	return is_below(real, folders);
+}
+
+/* Once more when it is open: a link may have been turned meanwhile. */
+static bool is_still_allowed(int fd, const char *folders)
+{
+	char link[64], real[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, real, sizeof(real) - 1);
+	if (n <= 0)
+		return false;
+	real[n] = '\0';
+	return is_below(real, folders);
+}
+
 static int open_for(const struct helper_request *q, const char *folders, int *ret_error)
 {
 	struct stat st;
@@ -136,10 +156,13 @@ static int open_for(const struct helper_request *q, const char *folders, int *re
 	*ret_error = errno;
 	if (fd < 0)
 		return -1;
-	if (!fstat(fd, &st) && (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) || S_ISDIR(st.st_mode)))
-		return fd;
+	*ret_error = EACCES;
+	if (is_still_allowed(fd, folders)) {
+		if (!fstat(fd, &st) && (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)))
+			return fd;
+		*ret_error = EINVAL;
+	}
 	close(fd);
-	*ret_error = EINVAL;
 	return -1;
 }
 
@@ -199,6 +222,9 @@ int helper_start(const struct config_daemon *d, struct helper **ret)
 	}
 	close(pair[1]);
 	h->fd = pair[0];
+	/* The helper has what it needs; the threads to come inherit this. */
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		log_warn(LOG_DAEMON, "no_new_privs cannot be set: %s", strerror(errno));
 	*ret = h;
 	return 0;
 }
@@ -215,23 +241,22 @@ void helper_stop(struct helper *h)
 int helper_open(void *arg, const char *path, int flags, unsigned mode)
 {
 	struct helper *h = arg;
-	struct helper_request *q = calloc(1, sizeof(*q));
+	struct helper_request *q;
 	int pair[2], error = EIO, fd = -1, r;
 
-	if (!q || strlen(path) >= sizeof(q->path)) {
-		errno = q ? ENAMETOOLONG : ENOMEM;
-		free(q);
-		return -1;
+	if (strlen(path) >= sizeof(q->path))
+		return -ENAMETOOLONG;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	q = calloc(1, sizeof(*q));
+	r = q ? 0 : -ENOMEM;
+	if (q) {
+		q->kind = HELPER_OPEN;
+		q->flags = (uint32_t)flags;
+		q->mode = mode;
+		memcpy(q->path, path, strlen(path));
+		r = send_with_fd(h->fd, q, sizeof(*q), pair[1]);
 	}
-	q->kind = HELPER_OPEN;
-	q->flags = (uint32_t)flags;
-	q->mode = mode;
-	memcpy(q->path, path, strlen(path));
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-		free(q);
-		return -1;
-	}
-	r = send_with_fd(h->fd, q, sizeof(*q), pair[1]);
 	free(q);
 	close(pair[1]);
 	if (r)
@@ -239,14 +264,16 @@ int helper_open(void *arg, const char *path, int flags, unsigned mode)
 	else if (receive_with_fd(pair[0], &error, sizeof(error), &fd) != sizeof(error))
 		error = EIO;
 	close(pair[0]);
-	if (fd < 0)
-		errno = error ? error : EIO;
-	return fd;
+	if (fd >= 0)
+		return fd;
+	return error ? -error : -EIO;
 }
 
-int helper_drop_privileges(const struct config_daemon *d, char *why, unsigned whysize)
+int helper_drop_privileges(const struct config_daemon *d, struct state *s, char *why,
+			   unsigned whysize)
 {
 	struct passwd *pw;
+	int r;
 
 	if (!d->user)
 		return 0;
@@ -258,16 +285,19 @@ int helper_drop_privileges(const struct config_daemon *d, char *why, unsigned wh
 	}
 	if (geteuid() == pw->pw_uid)
 		return 0;
+	r = state_give(s, pw->pw_uid, pw->pw_gid);
+	if (r) {
+		snprintf(why, whysize, "state folder %s cannot be given to user \"%s\": %s",
+			 d->state_dir, d->user, strerror(-r));
+		return r;
+	}
 	/* glibc's calls change every thread; capabilities go with the last uid 0. */
 	if (initgroups(d->user, pw->pw_gid) || setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) ||
 	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid)) {
-		int r = -errno;
-
+		r = -errno;
 		snprintf(why, whysize, "cannot become user \"%s\": %s; start as root", d->user,
 			 strerror(errno));
 		return r;
 	}
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		log_warn(LOG_DAEMON, "no_new_privs cannot be set: %s", strerror(errno));
 	return 0;
 }

@@ -12,16 +12,18 @@
 
 struct config_daemon;
 struct helper;
+struct state;
 
 /* Forks it. Before any thread. 0 or a negative errno. */
 int helper_start(const struct config_daemon *d, struct helper **ret);
 void helper_stop(struct helper *h); /* NULL allowed */
 
-/* As open(2), done by the helper: a descriptor, or -1 and errno. arg: the helper. */
+/* As open(2), done by the helper: a descriptor, or a negative errno. arg: the helper. */
 int helper_open(void *arg, const char *path, int flags, unsigned mode);
 
-/* Becomes the user, keeping no capability. After everything that needs them has been opened.
- * 0, or a negative errno and why. */
-int helper_drop_privileges(const struct config_daemon *d, char *why, unsigned whysize);
+/* Becomes the user, keeping no capability; the state folder is given to it. After everything that
+ * needs privileges has been opened. 0, or a negative errno and why. */
+int helper_drop_privileges(const struct config_daemon *d, struct state *s, char *why,
+			   unsigned whysize);
 
 #endif

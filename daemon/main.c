@@ -168,7 +168,7 @@ static void serving(struct apply_request *r)
 	}
 	d->started_ms = reactor_now_ms(d->control);
 	service_close_rest(d->service);
-	if (helper_drop_privileges(&d->settings, why, sizeof(why))) {
+	if (helper_drop_privileges(&d->settings, d->state, why, sizeof(why))) {
 		log_error(LOG_DAEMON, "cannot start: %s", why);
 		fail(d);
 		return;

@@ -44,6 +44,8 @@ struct state_port {
 int state_open(const char *dir, const struct state_sys *sys, struct state **ret, char *why,
 	       size_t whysize);
 void state_close(struct state *s); /* NULL allowed */
+/* Gives folder and files to a user, for a daemon that is about to become that user. Blocking. */
+int state_give(struct state *s, unsigned uid, unsigned gid);
 
 /* Files of this kind that were set aside by this or an earlier start and are still there. */
 unsigned state_torn(const struct state *s, enum state_kind kind);

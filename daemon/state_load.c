@@ -123,6 +123,38 @@ static int load_folder(struct state *s, enum state_kind kind, char *why, size_t 
 	return r;
 }
 
+static int give_folder(const struct state *s, const char *folder, uid_t uid, gid_t gid)
+{
+	int fd = openat(s->dirfd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), n, r = 0;
+	struct dirent **names;
+
+	if (fd < 0)
+		return -errno;
+	n = scandirat(fd, ".", &names, NULL, NULL);
+	if (fchown(fd, uid, gid) || n < 0)
+		r = -errno;
+	for (int i = 0; i < n; i++) {
+		bool dots = !strcmp(names[i]->d_name, ".") || !strcmp(names[i]->d_name, "..");
+
+		if (!r && !dots && fchownat(fd, names[i]->d_name, uid, gid, AT_SYMLINK_NOFOLLOW))
+			r = -errno;
+		free(names[i]);
+	}
+	if (n >= 0)
+		free(names);
+	close(fd);
+	return r;
+}
+
+int state_give(struct state *s, unsigned uid, unsigned gid)
+{
+	int r = give_folder(s, ".", uid, gid);
+
+	for (unsigned k = 0; k < STATE_KINDS && !r; k++)
+		r = give_folder(s, state_kinds[k].folder, uid, gid);
+	return r;
+}
+
 int state_load(struct state *s, char *why, size_t whysize)
 {
 	for (unsigned k = 0; k < STATE_KINDS; k++) {

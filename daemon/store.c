@@ -11,6 +11,7 @@
 #include "daemon/node.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,38 @@ static const char *engine_of(const struct node *n, const struct config_lu *l)
 	const char *engine = l->engine ? l->engine : n->daemon->settings.engine;
 
 	return strcmp(engine, "auto") ? engine : NULL;
+}
+
+/* Takes the place of what the store said. */
+static __attribute__((format(printf, 2, 3))) void say(struct store_open *o, const char *format, ...)
+{
+	va_list args;
+
+	free(o->why);
+	va_start(args, format);
+	if (vasprintf(&o->why, format, args) < 0)
+		o->why = NULL;
+	va_end(args);
+}
+
+/* What only the daemon knows about a failure. */
+static void explain(struct store_open *o)
+{
+	const struct config_lu *l = &o->config;
+	const struct daemon *d = o->node->daemon;
+
+	/* Perhaps its file system is not mounted: an empty disk in its place would be a disaster.
+	 */
+	if (o->result == -ENOENT && l->create && l->seen)
+		say(o,
+		    "%s: was there before and is gone, so no empty one is made in its place; bring "
+		    "it back, or make one by \"truncate -s %llu %s\"",
+		    l->path, (unsigned long long)l->size, l->path);
+	if (o->result == -EACCES && d->helper && l->path)
+		say(o,
+		    "%s: the helper may not open it; it opens files and devices below store_paths "
+		    "(%s), change that in hawser.conf and restart, or move it there",
+		    l->path, d->settings.store_paths);
 }
 
 static void open_work(struct offload_job *job)
@@ -46,16 +79,8 @@ static void open_work(struct offload_job *job)
 	};
 
 	o->result = backing_open(&p, &o->backing, &o->why);
-	/* Perhaps its file system is not mounted: an empty disk in its place would be a disaster.
-	 */
-	if (o->result == -ENOENT && l->create && l->seen) {
-		free(o->why);
-		if (asprintf(&o->why,
-			     "%s: was there before and is gone, so no empty one is made in its "
-			     "place; bring it back, or make one by \"truncate -s %llu %s\"",
-			     l->path, (unsigned long long)l->size, l->path) < 0)
-			o->why = NULL;
-	}
+	if (o->result)
+		explain(o);
 }
 
 static void open_done(struct offload_job *job)

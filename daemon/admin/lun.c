@@ -228,5 +228,7 @@ const struct admin_method admin_lun_methods[] = {
 	  "looks at the store's size again and tells the initiators" },
 	{ "lun.retry", ADMIN_CHANGE, lun_retry, "name",
 	  "opens the store of a logical unit that is out of service" },
+	{ "lun.fault", ADMIN_CHANGE, lun_fault, "name rules",
+	  "for tests: what a store made with \"fault\" does wrong from now on" },
 	{ 0 },
 };

@@ -11,6 +11,7 @@ struct admin_request;
 
 void lun_list(struct admin_request *rq);
 void lun_show(struct admin_request *rq);
+void lun_fault(struct admin_request *rq);
 void lun_resize(struct admin_request *rq);
 
 #endif

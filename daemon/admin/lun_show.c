@@ -225,3 +225,22 @@ void lun_resize(struct admin_request *rq)
 	}
 	look(rq, l, NULL, true);
 }
+
+void lun_fault(struct admin_request *rq)
+{
+	const char *rules = admin_text(rq, "rules");
+	struct node_lu *l = rules ? find(rq) : NULL;
+	struct backing *b = l && l->store ? l->store->backing : NULL;
+
+	if (!l)
+		return;
+	if (!b || !b->ops->control)
+		admin_fail(rq, ADMIN_CONFLICT,
+			   "lu %s has no fault store in front; make it with the setting \"fault\"",
+			   l->config.name);
+	else if (b->ops->control(b, rules))
+		admin_fail(rq, ADMIN_REFUSED, "lu %s: the rules are not understood",
+			   l->config.name);
+	else
+		admin_reply(rq, NULL);
+}

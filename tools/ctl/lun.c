@@ -26,5 +26,7 @@ const struct ctl_verb ctl_lun_verbs[] = {
 	  "Looks at the size of the store again and tells the initiators", NULL, NULL, NULL },
 	{ "lun", "retry", "lun.retry", "name", "",
 	  "Opens the store of a logical unit that is out of service", NULL, NULL, NULL },
+	{ "lun", "fault", "lun.fault", "name rules", "",
+	  "For tests: what a store made with --fault does wrong from now on", NULL, NULL, NULL },
 	{ 0 },
 };

@@ -3,7 +3,10 @@
  * The difference between what is and what is wanted, made so or refused whole.
  * covers: J03 J04
  */
+#include "daemon/apply_internal.h"
 #include "tests/unit/daemon/world.h"
+
+#include <semaphore.h>
 
 #define DISK   "lus = ( { name = \"a\"; path = \"@/a.img\"; size = \"1MiB\"; create = true; } );\n"
 #define PORTAL "portals = ( { address = \"127.0.0.1\"; port = 3260; } );\n"
@@ -247,6 +250,82 @@ START_TEST(vanished_file_is_not_made_anew)
 }
 END_TEST
 
+/* All offload threads are held, as by dead file servers: nothing opens. */
+struct holder {
+	struct offload_job job;
+	struct offload_queue *queue;
+	bool over;
+};
+static sem_t hold;
+
+static void hold_work(struct offload_job *job)
+{
+	(void)job;
+	while (sem_wait(&hold))
+		;
+}
+
+static void hold_done(struct offload_job *job)
+{
+	list_entry(job, struct holder, job)->over = true;
+}
+
+static void hold_threads(struct world *w, struct holder *h, unsigned n)
+{
+	sem_init(&hold, 0, 0);
+	for (unsigned i = 0; i < n; i++) {
+		ck_assert_int_eq(offload_queue_create("holder", 1, &h[i].queue), 0);
+		h[i].job = (struct offload_job){ .work = hold_work,
+						 .done = hold_done,
+						 .reply_to = w->d.control };
+		offload_submit(h[i].queue, &h[i].job);
+	}
+}
+
+static void release_threads(struct world *w, struct holder *h, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		sem_post(&hold);
+	for (unsigned i = 0; i < n; i++) {
+		while (!h[i].over)
+			world_turn(w);
+		offload_queue_destroy(h[i].queue);
+	}
+}
+
+START_TEST(silent_store_holds_its_unit_only)
+{
+	struct world_apply a = { .request.boot = true,
+				 .text =
+				     "lus = ( { name = \"a\"; type = \"ram\"; size = 512; } );" };
+	struct holder h[WORLD_THREADS] = { 0 };
+	struct world w;
+
+	world_start(&w);
+	w.d.apply.open_wait_ms = 50;
+	hold_threads(&w, h, WORLD_THREADS);
+	a.request.prepare = world_prepare;
+	a.request.done = world_done;
+	apply_submit(&w.d, &a.request);
+	ck_assert_uint_eq(w.d.apply.run->pending, 1);
+	while (w.d.apply.run->pending)
+		world_turn(&w);
+	/* It goes on without the store, as far as the state can be written. */
+	release_threads(&w, h, WORLD_THREADS);
+	while (!a.done)
+		world_turn(&w);
+	ck_assert_int_eq(a.request.result, APPLY_DONE);
+	/* And takes it in when it has answered after all. */
+	while (!node_find_lu(&w.d.node, "a")->store)
+		world_turn(&w);
+	ck_assert_int_eq(atomic_load(&node_find_lu(&w.d.node, "a")->lu->not_ready), LU_READY);
+	while (w.d.apply.run)
+		world_turn(&w);
+	ck_assert_uint_eq(w.d.node.n_stores, 1);
+	world_end(&w);
+}
+END_TEST
+
 static uint16_t port_id(struct world *w, const char *target, uint16_t group)
 {
 	char key[300];
@@ -296,4 +375,4 @@ UNIT_MAIN("daemon/apply", whole_configuration_is_made, same_again_changes_nothin
 	  one_more_touches_no_other, altered_unit_is_opened_anew, removed_unit_closes_its_store,
 	  refused_request_changes_nothing, unopened_store_leaves_its_unit_out, identity_is_for_ever,
 	  given_identity_is_taken, vanished_file_is_not_made_anew, port_identifiers_stay,
-	  names_are_folded)
+	  names_are_folded, silent_store_holds_its_unit_only)

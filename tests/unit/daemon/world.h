@@ -19,6 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define WORLD_THREADS 8
+
 struct world {
 	struct daemon d;
 	char dir[64];
@@ -64,7 +66,7 @@ static inline void world_start(struct world *w)
 	snprintf(w->dir, sizeof(w->dir), "/tmp/hawser-world-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(w->dir));
 	ck_assert_int_eq(reactor_create(0, "", &w->d.control), 0);
-	ck_assert_int_eq(offload_start(8), 0);
+	ck_assert_int_eq(offload_start(WORLD_THREADS), 0);
 	w->d.transports = fake_transports;
 	w->d.config_path = "test.conf";
 	ck_assert_int_eq(config_object_init(&config_daemon_scope, &w->d.settings), 0);
