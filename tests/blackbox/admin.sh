@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
+# covers: fault-N05
 #
 # hawserctl at run time: targets and logical units come and go with initiators
 # logged in, are kept over a restart and a kill, and refusals say what is wrong.
@@ -55,6 +56,26 @@ come_and_go() {
 	done
 }
 check five-come-and-go come_and_go
+# Identities come and go while another asks for them.
+churn() {
+	local i status=0
+	for i in $(seq 40); do
+		ctl lun create churn --type ram --size 1MiB --serial "S$i" --target "$new" --lun 20 &&
+			ctl lun delete churn --unmap || status=1
+	done
+	touch "$dir/churned"
+	return $status
+}
+asker() {
+	while [ ! -e "$dir/churned" ]; do
+		iscsi-inq --evpd=1 --pagecode=128 "$(url 20 "$new")" || true
+	done
+}
+asker >"$dir/asked" 2>&1 &
+asking=$!
+check churn churn
+wait $asking
+check churn/asked grep -aqE "S[0-9]+" "$dir/asked"
 equal none-is-left 'first second third' "$(names lun)"
 wait $session
 equal session-is-not-disturbed 0 $?

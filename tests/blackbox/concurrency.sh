@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# covers: fault-Q18
+# covers: fault-Q18 fault-N08
 #
 # Many things at a time: several initiators on several units, on both kinds of
 # store, others that log in and out, a configuration that changes under them, and
@@ -16,8 +16,8 @@ clients=4
 thin_lu file 256MiB
 thin_lu direct 256MiB 'cache = "direct"'
 lu memory 'type = "ram"' 'size = "256MiB"'
-thin_lu four 256MiB 'block_size = 4096'
-target "$iqn" 0=file 1=direct 2=memory 3=four
+thin_lu aio 256MiB 'engine = "aio"'
+target "$iqn" 0=file 1=direct 2=memory 3=aio
 target "$iqn-second" 0=memory
 configure 'reactors = 3;'
 start_hawserd
@@ -55,7 +55,7 @@ breaker() {
 	while [ ! -e "$dir/stop" ]; do
 		timeout -s KILL 0.3 qemu-io -f raw -t writeback -c 'aio_write -P 1 200M 8M' \
 			-c 'aio_read 0 8M' -c 'aio_write -P 2 210M 8M' -c 'sleep 300' "$(url 0)" >/dev/null 2>&1
-	done
+	done 2>/dev/null
 	true
 }
 

@@ -27,6 +27,18 @@ done
 stop_hawserd
 equal stops-with-0 0 $?
 
+# A damaged place fails there, and nowhere else.
+lus=() targets=()
+thin_lu damaged 64MiB 'fault = "error from=8M length=4K kind=read code=EREMOTEIO"'
+target "$iqn" 0=damaged
+configure
+start_hawserd
+check damaged/written qemu-io -f raw -c 'write -P 0x51 0 16M' "$(url 0)"
+refused damaged/place-fails 1 . qemu-io -f raw -c 'read -P 0x51 8M 4K' "$(url 0)"
+check damaged/before qemu-io -f raw -c 'read -P 0x51 0 8M' "$(url 0)"
+check damaged/behind qemu-io -f raw -c 'read -P 0x51 8196K 4M' "$(url 0)"
+stop_hawserd
+
 # A file that QEMU has open is not opened too, nor the other way round.
 lus=() targets=()
 thin_lu shared 64MiB

@@ -95,7 +95,7 @@ ctest_label() {
 		mapfile -t command < <(jq -r '.command[]' <<<"$line")
 		mapfile -t environment < <(jq -r '.environment[]' <<<"$line")
 		files=$(jq -r '.command[0]' <<<"$line" | source_of)
-		run_test "$prefix/${name#$label.}" "$limit" "$files" env "${environment[@]}" "${command[@]}"
+		run_test "$prefix/${name#"$label".}" "$limit" "$files" env "${environment[@]}" "${command[@]}"
 	done < <(ctest --test-dir "$build" -L "^$label\$" -R "$pattern" --show-only=json-v1 |
 		jq -c '.tests[] | select(.command) | {name, command,
 			timeout: ([.properties[] | select(.name == "TIMEOUT") | .value] + [300])[0],
