@@ -106,6 +106,7 @@ void fd_queue_close(struct backing_queue *bq)
 
 void fd_finish(struct backing_io *io, int result)
 {
+	result = fd_sync_result(fd_queue_of(io)->store, io, result);
 	/* A quota that is used up is a full store to whoever writes: one way to report it. */
 	io->result = result == -EDQUOT ? -ENOSPC : result;
 	io->done(io);

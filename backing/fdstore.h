@@ -54,6 +54,7 @@ struct fd_store {
 	bool memory;          /* tmpfs: I/O is copying and never blocks */
 	bool preallocated;    /* or a device: writes do not allocate */
 	atomic_bool nowait;   /* RWF_NOWAIT is understood for reading */
+	atomic_int lost;      /* negative errno: a write-back has failed, see fdsync.c */
 	uint32_t block_size;  /* of the LU, bytes */
 	uint32_t memory_unit; /* alignment of buffers for direct I/O, bytes */
 	const struct fd_engine *engine;
@@ -125,6 +126,9 @@ void fd_store_close(struct backing *b);
 void fd_finish(struct backing_io *io, int result); /* runs done */
 void fd_offload(struct fd_queue *q, struct backing_io *io);
 int fd_open_path(const struct backing_params *p, int flags, unsigned mode); /* fd or -errno */
+
+/* fdsync.c: what an io that has ended with result is to report. */
+int fd_sync_result(struct fd_store *s, const struct backing_io *io, int result);
 
 /* fdspace.c */
 void fd_space_setup(struct fd_store *s, bool can_punch, bool can_discard);

@@ -283,8 +283,9 @@ static int file_resize(struct backing *b, uint64_t size)
 	if (ftruncate(s->fd, (off_t)size) < 0)
 		return -errno;
 	rc = s->preallocated ? reserve(s->fd, size) : 0;
-	if (!rc && fsync(s->fd) < 0)
-		rc = -errno;
+	if (!rc)
+		rc = fd_sync_result(s, &(const struct backing_io){ .kind = BACKING_FLUSH },
+				    fsync(s->fd) < 0 ? -errno : 0);
 	if (!rc)
 		set_size(b, size);
 	return rc;
