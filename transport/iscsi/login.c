@@ -103,6 +103,8 @@ int login_rx_header(struct iscsi_conn *c, struct iscsi_rx *rx)
 	int r;
 
 	rx->iovcnt = 0;
+	if (l && l->waiting)
+		return -EPROTO; /* nothing before the answer to the last request, 6.3 */
 	if ((h->opcode & ISCSI_OPCODE_MASK) != ISCSI_OP_LOGIN_REQUEST) {
 		log_peer(LOG_ISCSI, LOG_LEVEL_WARN,
 			 "portal %s: opcode 0x%02x before the end of login; connection closed",
@@ -113,8 +115,6 @@ int login_rx_header(struct iscsi_conn *c, struct iscsi_rx *rx)
 			l->refusal = LOGIN_INVALID_REQUEST;
 		return 0;
 	}
-	if (l && l->waiting)
-		return -EPROTO; /* no second request before the answer to the first, 6.3 */
 	if (rx->length > ISCSI_TEXT_DEFAULT)
 		return -EPROTO; /* nothing else can have been declared yet, 6.3 */
 	if (!l)

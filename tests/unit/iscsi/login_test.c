@@ -441,6 +441,34 @@ START_TEST(not_immediate)
 }
 END_TEST
 
+/* While the login waits for its predecessor to leave, nothing may be sent (RFC 7143 6.3): whatever
+ * it is, the connection ends without the two answers to one login. */
+START_TEST(nothing_before_the_answer)
+{
+	static const char text[] = "InitiatorName=" FAKE_NAME "\0SessionType=Discovery";
+	static const uint8_t opcodes[] = { ISCSI_OP_LOGIN_REQUEST | ISCSI_IMMEDIATE,
+					   ISCSI_OP_NOP_OUT | ISCSI_IMMEDIATE,
+					   ISCSI_OP_TEXT_REQUEST | ISCSI_IMMEDIATE };
+
+	for (unsigned n = 0; n < sizeof(opcodes); n++) {
+		struct fake_initiator old = fake_logged_in(&net, FAKE_DISCOVERY);
+		struct fake_initiator i = fake_initiator(&net);
+		struct bhs_login_request h = { .opcode = opcodes[0], .flags = FAKE_OP_FFP };
+		uint8_t bhs[ISCSI_BHS_SIZE];
+
+		memcpy(h.isid, old.isid, sizeof(h.isid));
+		memcpy(bhs, &h, sizeof(bhs));
+		ck_assert_int_eq(fake_feed(i.fc, bhs, text, sizeof(text)), 0);
+		ck_assert(i.fc->c->login->waiting);
+		bhs[0] = opcodes[n];
+		ck_assert_int_lt(fake_feed(i.fc, bhs, NULL, 0), 0);
+		ck_assert(fake_closed(i.fc));
+		ck_assert(fake_closed(old.fc));
+		ck_assert_uint_eq(sessions(), 0);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("login");
@@ -463,6 +491,7 @@ int main(void)
 	tcase_add_test(t, time_limit);
 	tcase_add_test(t, lost_meanwhile);
 	tcase_add_test(t, not_immediate);
+	tcase_add_test(t, nothing_before_the_answer);
 	suite_add_tcase(s, t);
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);
