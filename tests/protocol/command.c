@@ -258,8 +258,8 @@ START_TEST(acknowledged_late)
 }
 END_TEST
 
-/* Reserved bytes of requests mean nothing. */
-/* covers: P-003 */
+/* Reserved bytes of requests mean nothing; where the priority is with RFC 7144 among them. */
+/* covers: P-003 F-001 F-005 */
 START_TEST(reserved_bytes)
 {
 	struct ini *i = session(T_MAIN);

@@ -72,7 +72,7 @@ START_TEST(offset_of_the_last)
 END_TEST
 
 /* An error in the midst: status and sense apart from the data, and what comes is right. */
-/* covers: P-056 P-059 P-068 P-074 P-080 E-045 */
+/* covers: P-056 P-059 P-068 P-074 P-080 E-045 F-007 */
 START_TEST(error_at_the_end)
 {
 	struct ini *i = session(T_MAIN);

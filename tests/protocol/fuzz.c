@@ -221,7 +221,7 @@ static void others_are_well(const struct run *r, unsigned long n)
 	ck_assert_msg(!rc, "seed %lu, PDU %lu: another session's read: %d", r->seed, n, rc);
 }
 
-/* covers: E-019 P-013 S-017 S-030 fault-A05 fault-N03 fault-A16 */
+/* covers: E-019 P-013 S-017 S-030 fault-A05 fault-N03 */
 START_TEST(full_feature)
 {
 	struct run r = begin((unsigned)_i);

@@ -87,8 +87,8 @@ static const struct refused {
 };
 
 /* covers: L-007 L-008 L-013 L-021 L-022 L-023 L-028 L-029 L-030 L-031 L-049 L-057 L-058 L-059
- * covers: L-066 L-067 L-081 N-009 N-042 T-004 T-053 T-062 T-063 T-096 C-001 C-004 C-034 C-041
- * covers: fault-A06 fault-B16 */
+ * covers: L-066 L-067 L-081 N-005 N-006 N-007 N-009 N-042 T-004 T-053 T-062 T-063 T-096 C-001 C-004
+ * C-034 C-041 covers: fault-A06 fault-B16 */
 START_TEST(refuses)
 {
 	const struct refused *f = &refused[_i];
@@ -137,10 +137,11 @@ static const struct second {
 	{ "initiator changed", TEST_NAME "2", LOGIN_INITIATOR_ERROR, OP_TO_FULL, 0, 0 },
 	{ "target changed", "TargetName=" T_SMALL, LOGIN_INITIATOR_ERROR, OP_TO_FULL, 0, 0 },
 	{ "type changed", "SessionType=Discovery", LOGIN_INITIATOR_ERROR, OP_TO_FULL, 0, 0 },
+	{ "an answer to our declaration", "TargetAlias=NotUnderstood", 0, OP_TO_FULL, 0, 0 },
 	{ "key repeated", "MaxBurstLength=4096", 0x02ff, OP_TO_FULL, 0, 0 },
 };
 
-/* covers: L-033 L-035 L-036 L-060 L-067 L-068 L-083 fault-A08 */
+/* covers: L-033 L-035 L-036 L-060 L-067 L-068 L-083 T-099 fault-A08 */
 START_TEST(second_request)
 {
 	const struct second *s = &seconds[_i];
@@ -161,7 +162,7 @@ START_TEST(second_request)
 }
 END_TEST
 
-/* covers: L-001 L-003 fault-A09 */
+/* covers: L-001 fault-A09 */
 START_TEST(first_pdu_is_no_login)
 {
 	static const uint8_t opcodes[] = { 0x00, 0x40, 0x01, 0x02, 0x04, 0x05, 0x06, 0x10, 0x3f };

@@ -146,7 +146,7 @@ START_TEST(lost)
 END_TEST
 
 /* A new nexus: one unit attention on each LUN, and none for those who may not report it. */
-/* covers: S-007 P-140 */
+/* covers: S-007 */
 START_TEST(first_unit_attention)
 {
 	struct ini *i = session(T_MAIN);
@@ -246,7 +246,7 @@ static void cut(struct ini *i, unsigned place)
 
 #define PLACES 14
 
-/* covers: S-017 S-021 S-022 S-028 S-032 L-089 S-027 fault-N03 fault-A05 */
+/* covers: S-017 S-022 S-027 S-032 L-089 fault-N03 fault-A05 */
 START_TEST(cut_anywhere)
 {
 	struct linger reset = { .l_onoff = 1 };
@@ -264,7 +264,7 @@ START_TEST(cut_anywhere)
 END_TEST
 
 /* All tasks of the cut sessions are over: their stores and windows are free again. */
-/* covers: S-015 S-026 */
+/* covers: S-029 S-005 */
 START_TEST(nothing_is_left_behind)
 {
 	struct ini *i = session(T_MAIN);

@@ -258,8 +258,10 @@ START_TEST(too_long)
 		const struct ini_pdu *p = await_pdu(i, patience(INI_WAIT_MS));
 
 		ck_assert(p != NULL);
-		if (p->bhs[0] == ISCSI_OP_REJECT)
+		if (p->bhs[0] == ISCSI_OP_REJECT) {
+			ck_assert_uint_eq(p->bhs[2], REJECT_OUT_OF_RESOURCES);
 			break;
+		}
 		r.itt = itt;
 		r.ttt = be32_of(p, bhs_text, ttt);
 	}

@@ -126,7 +126,7 @@ START_TEST(discovery_is_left_alone)
 END_TEST
 
 /* A daemon that is told to stop asks for a logout, and waits for it. */
-/* covers: S-031 P-141 P-142 P-148 P-149 P-143 E-062 */
+/* covers: S-031 P-141 P-142 P-148 P-143 P-149 P-171 E-062 */
 START_TEST(stop)
 {
 	struct server own;

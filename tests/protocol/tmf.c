@@ -30,7 +30,7 @@ static const struct function {
 };
 
 /* Immediate, and in order. */
-/* covers: P-004 P-115 P-116 P-117 P-119 P-126 P-124 E-012 E-040 E-065 F-003 */
+/* covers: P-004 P-115 P-116 P-117 P-119 P-126 P-124 E-012 E-040 E-065 F-001 F-003 */
 START_TEST(answers)
 {
 	const struct function *f = &functions[_i];
@@ -141,7 +141,7 @@ static bool answers_task(struct ini *i, uint32_t itt, int ms)
 	return true;
 }
 
-/* covers: E-036 E-037 E-042 E-026 E-061 fault-D08 */
+/* covers: E-036 E-037 E-042 E-026 E-061 E-033 P-147 fault-D08 */
 START_TEST(reach)
 {
 	const struct reach *r = &reaches[_i];
@@ -213,7 +213,7 @@ END_TEST
 
 /* Immediate functions: nothing that comes behind them is reached, and what comes before is waited
  * for. */
-/* covers: P-124 E-025 P-173 */
+/* covers: P-124 E-025 */
 START_TEST(in_what_order)
 {
 	struct ini *i = solicited(T_MAIN);
