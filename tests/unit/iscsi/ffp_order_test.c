@@ -125,7 +125,12 @@ START_TEST(ahead_with_data)
 	q.no_final = true;
 	q.length = 512;
 	ck_assert_ptr_null(rig_command(&i, &q));
-	ck_assert_int_eq(rig_data_out(&i, i.itt, 0, 512, block, 7680, true), 0);
+	ck_assert_int_eq(rig_data_out(&i, &(struct rig_data){ .itt = i.itt,
+							      .offset = 512,
+							      .data = block,
+							      .length = 7680,
+							      .final = true }),
+			 0);
 	ck_assert_ptr_null(fake_next(i.fc));
 	nop(&i, 0x301, i.cmdsn, NULL, 0);
 	p = fake_next(i.fc);

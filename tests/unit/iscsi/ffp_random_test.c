@@ -221,7 +221,12 @@ static void step(struct fake_initiator *i)
 	case 4:
 	case 5:
 	case 6:
-		rig_data_out(i, i->itt - rnd(2), rnd(3), rnd(3) * 512, junk, rnd(3) * 512, rnd(2));
+		rig_data_out(i, &(struct rig_data){ .itt = i->itt - rnd(2),
+						    .datasn = rnd(3),
+						    .offset = rnd(3) * 512,
+						    .data = junk,
+						    .length = rnd(3) * 512,
+						    .final = rnd(2) });
 		break;
 	case 7:
 	case 8:
@@ -279,7 +284,7 @@ static void run(uint64_t seed)
 
 	state = seed;
 	rig_start(&rig, NULL);
-	memset(rig.store[1]->bytes + SAFE * RIG_BLOCK, PATTERN, 512);
+	memset(rig.store[1]->bytes + (size_t)SAFE * RIG_BLOCK, PATTERN, 512);
 	good = rig_login_isid(&rig, 1, NULL);
 	for (unsigned n = 0; n < PEERS; n++)
 		peer[n] = enter(n);
@@ -324,7 +329,7 @@ static void run(uint64_t seed)
 
 START_TEST(random_peers)
 {
-	const char *seed = getenv("HAWSER_SEED");
+	const char *seed = getenv("HAWSER_SEED"); // NOLINT(concurrency-mt-unsafe): one thread
 
 	release_at_once = fake_datamover.release;
 	fake_datamover.release = release_late;

@@ -110,12 +110,26 @@ START_TEST(abort_collecting)
 			 0);
 	itt = i.itt;
 	ck_assert_uint_eq(tmf(&i, ISCSI_TMF_ABORT_TASK, 0, itt), ISCSI_TMF_RSP_COMPLETE);
-	ck_assert_int_eq(rig_data_out(&i, itt, 0, 512, block, 1024, false), 0);
-	ck_assert_int_eq(rig_data_out(&i, itt, 1, 1536, block, 2560, true), 0);
+	ck_assert_int_eq(
+	    rig_data_out(
+		&i, &(struct rig_data){ .itt = itt, .offset = 512, .data = block, .length = 1024 }),
+	    0);
+	ck_assert_int_eq(rig_data_out(&i, &(struct rig_data){ .itt = itt,
+							      .datasn = 1,
+							      .offset = 1536,
+							      .data = block,
+							      .length = 2560,
+							      .final = true }),
+			 0);
 	check_quiet(&i);
 	ck_assert_uint_eq(rig.store[0]->count[BACKING_WRITE], 0);
 	/* After its last Data-Out the tag means nothing again. */
-	ck_assert_int_eq(rig_data_out(&i, itt, 2, 0, block, 512, true), 0);
+	ck_assert_int_eq(rig_data_out(&i, &(struct rig_data){ .itt = itt,
+							      .datasn = 2,
+							      .data = block,
+							      .length = 512,
+							      .final = true }),
+			 0);
 	{
 		struct fake_pdu *p = fake_next(i.fc);
 

@@ -3,9 +3,9 @@
  * Sessions: reinstatement with work in progress and over reactors, retention and continuation,
  * several connections, what a lost connection leaves behind.
  *
- * covers: P-020 P-132 P-140 P-164 S-001 S-002 S-003 S-004 S-005 S-006 S-007 S-009 S-011 S-012 S-014
- * covers: S-018 S-020 S-022 S-023 S-024 S-025 S-026 S-027 S-029 S-030 S-032 S-034 S-040 S-042 fault-D04
- * covers: fault-D14 fault-D15 fault-L07
+ * covers: P-020 P-132 P-140 P-164 S-001 S-002 S-003 S-004 S-005 S-006 S-007 S-009 S-011 S-012
+ * covers: S-014 S-018 S-020 S-022 S-023 S-024 S-025 S-026 S-027 S-029 S-030 S-032 S-034 S-040
+ * covers: S-042 fault-D04 fault-D14 fault-D15 fault-L07
  */
 #include "transport/iscsi/session.c"
 
@@ -189,7 +189,8 @@ START_TEST(lost)
 			rig_write10(cdb, 0, 8);
 			rig_send(&i, &(struct rig_command){
 					 .cdb = cdb, .flags = W, .edtl = 4096, .no_final = true });
-			rig_data_out(&i, i.itt, 0, 0, block, 512, false);
+			rig_data_out(
+			    &i, &(struct rig_data){ .itt = i.itt, .data = block, .length = 512 });
 			break;
 		case 3: /* answer not out yet */
 			i.fc->hold = true;
@@ -338,7 +339,11 @@ START_TEST(two_connections)
 	rig_write10(cdb, 0, 1);
 	rig_send(&one,
 		 &(struct rig_command){ .cdb = cdb, .flags = W, .edtl = 512, .no_final = true });
-	ck_assert_int_eq(rig_data_out(&two, one.itt, 0, 0, block, 512, true), 0);
+	ck_assert_int_eq(
+	    rig_data_out(
+		&two,
+		&(struct rig_data){ .itt = one.itt, .data = block, .length = 512, .final = true }),
+	    0);
 	p = fake_next(two.fc);
 	ck_assert_uint_eq(rig_opcode(p), ISCSI_OP_REJECT);
 	free(p);
