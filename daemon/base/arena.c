@@ -134,6 +134,11 @@ size_t arena_free_bytes(const struct arena *a)
 	return a->free_bytes;
 }
 
+bool arena_has_waiters(const struct arena *a)
+{
+	return !list_empty(&a->waiters);
+}
+
 static uint8_t *slab_address(const struct arena *a, const struct slab *s)
 {
 	return a->base + ((size_t)(s - a->slabs) << SLAB_SHIFT);

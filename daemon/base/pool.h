@@ -62,5 +62,6 @@ void arena_put(struct arena *a, struct arena_buf *buf);   /* an empty buffer is 
 
 void arena_memory(const struct arena *a, void **ret_base, size_t *ret_bytes);
 size_t arena_free_bytes(const struct arena *a);
+bool arena_has_waiters(const struct arena *a);
 
 #endif

@@ -58,6 +58,7 @@ int iscsi_reactor_start(struct reactor *r, const struct datamover_ops *const *dm
 	ir->stats = reactor_counters(r);
 	list_init(&ir->conns);
 	list_init(&ir->sessions);
+	stall_init(ir);
 	reactor_set_slot(r, REACTOR_ISCSI, ir);
 	return 0;
 }
@@ -79,6 +80,7 @@ void iscsi_reactor_stop(struct reactor *r)
 
 	if (!ir)
 		return;
+	reactor_timer_disarm(&ir->stall);
 	list_for_each_safe (pos, next, &ir->sessions)
 		session_end(list_entry(pos, struct iscsi_session, node), "the target stops");
 	session_reap_all(ir);

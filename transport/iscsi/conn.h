@@ -52,6 +52,7 @@ struct iscsi_reactor {
 	unsigned task_limit; /* beyond: TASK SET FULL; the rest of the pool is the reserve */
 	unsigned n_conns, n_unauthenticated;
 	struct stats *stats;
+	struct reactor_timer stall; /* stall.c: armed while somebody waits for buffers */
 };
 
 /* On the reactor's thread. dms: all transports, NULL at the end. Takes the policy's reference. */
@@ -100,6 +101,8 @@ struct iscsi_conn {
 	bool terminating;                    /* [R] terminate was called */
 	struct reactor_timer timer;          /* [R] login limit, then NOP-In */
 	uint64_t last_rx_ms;                 /* [D] */
+	uint64_t moved_bytes;                /* [D] both ways, when stall.c looked last */
+	unsigned stalled;                    /* [D] looks since then at which it held buffers */
 	uint64_t deadline_ms;                /* [D] of login, of the logout asked for, of a ping */
 	uint32_t login_cmdsn;                /* [D] ExpCmdSN while there is no session */
 	struct iscsi_rx *rx;                 /* [D] the PDU being received; NULL between PDUs */

@@ -193,6 +193,11 @@ int session_start_nexus(struct iscsi_session *s);
 /* The rule's or the target's LUN map has changed, or read-only. 0 or -ENOMEM. */
 int session_remap(struct iscsi_session *s);
 
+/* stall.c */
+void stall_init(struct iscsi_reactor *ir);
+/* A command has been taken in: if somebody waits for buffers, whoever keeps them is looked for. */
+void stall_watch(struct iscsi_reactor *ir);
+
 /* directory.c, any thread */
 bool directory_leave(struct iscsi_session *s); /* false: was not there */
 /* TARGET COLD RESET: ends all other sessions with this target, wherever they live. */

@@ -253,11 +253,13 @@ int ffp_scsi_header(struct iscsi_conn *c, struct iscsi_rx *rx)
 	/* With all data solicited or none the task may be over before scsi_submit returns. */
 	if (!rx->length) {
 		scsi_submit(&t->scsi);
+		stall_watch(c->ir);
 		return 0;
 	}
 	t->unsolicited_final = false; /* its own data segment is still to come */
 	rx->task = t;
 	scsi_submit(&t->scsi);
+	stall_watch(c->ir);
 	if (rx->task == t)
 		ffp_place_data(t, rx);
 	return 0;
