@@ -276,6 +276,33 @@ START_TEST(no_such_task)
 }
 END_TEST
 
+/* The answer to an R2T under the tag of no task: rejected, and nothing has happened; the right one
+ * follows. */
+/* covers: P-102 P-156 P-161 U-037 */
+START_TEST(nobodys_data)
+{
+	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "No"));
+	struct data_out d = { .length = 512, .data = data, .final = true };
+	const struct ini_pdu *p;
+	uint32_t itt;
+
+	ready(i, LUN_RAM);
+	fill(data, 512, 7);
+	itt = start_write(i, LUN_RAM, 810, 1, true, NULL, 0);
+	d.ttt = be32_of(expect(i, ISCSI_OP_R2T), bhs_r2t, ttt);
+	d.itt = 0x777777;
+	send_data_out(i, &d);
+	p = expect(i, ISCSI_OP_REJECT);
+	ck_assert_uint_eq(p->bhs[2], REJECT_INVALID_PDU_FIELD);
+	ck_assert_uint_eq(p->length, 48);
+	ck_assert_uint_eq(p->data[0], ISCSI_OP_DATA_OUT);
+	d.itt = itt;
+	send_data_out(i, &d);
+	expect_status(i, itt, 0);
+	expect_content(i, LUN_RAM, 810, 1, data);
+}
+END_TEST
+
 /* A good task with another TTT, and the data of a task that has ended. */
 /* covers: P-102 P-104 */
 START_TEST(wrong_or_stale_tag)
@@ -419,6 +446,7 @@ void data_out_suite(TCase *c)
 	add(c, failing_write_drains);
 	add_table(c, wrong_data_out, wrong);
 	add_rows(c, no_such_task, 3);
+	add(c, nobodys_data);
 	add(c, wrong_or_stale_tag);
 	add(c, interleaved);
 	add_rows(c, outstanding_r2ts, 3);

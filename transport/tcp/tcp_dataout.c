@@ -8,6 +8,8 @@
 
 #include <errno.h>
 
+#define LATE_TTTS 65536u /* as long as a tag is known to have been ours */
+
 void tcp_get_data(struct iscsi_task *t, uint32_t offset, uint32_t length)
 {
 	struct tcp_conn *c = tcp_conn_of(t->conn);
@@ -50,13 +52,30 @@ static int refuse(struct tcp_conn *c, struct iscsi_task *t, enum iscsi_reject re
 	return 0;
 }
 
+/* Is this transfer being waited for, by whatever task? */
+static bool is_outstanding(const struct tcp_conn *c, uint32_t ttt)
+{
+	for (unsigned i = 0; i < SESSION_ITT_BUCKETS; i++) {
+		struct list *pos;
+
+		list_for_each (pos, &c->conn->session->tasks[i]) {
+			struct iscsi_task *t = list_entry(pos, struct iscsi_task, itt_node);
+
+			if (t->conn == c->conn && tcp_task_of(t)->state == TCP_TASK_GET &&
+			    find_r2t(tcp_task_of(t), ttt) >= 0)
+				return true;
+		}
+	}
+	return false;
+}
+
 /*
  * A PDU for a transfer that we asked for and no longer know is what is still on its way of an
- * aborted task: dropped in silence (RFC 7143 11.5.1 lets the initiator go on until it knows).
+ * aborted task: dropped in silence (RFC 7143 10.7). One with another task's tag is not that.
  */
-static bool was_issued(const struct tcp_conn *c, uint32_t ttt)
+static bool is_late(const struct tcp_conn *c, uint32_t ttt)
 {
-	return sna_diff(c->next_ttt, ttt) > 0;
+	return c->next_ttt - ttt - 1u < LATE_TTTS && !is_outstanding(c, ttt);
 }
 
 int tcp_dataout_header(struct tcp_conn *c)
@@ -70,11 +89,8 @@ int tcp_dataout_header(struct tcp_conn *c)
 	c->conn->exp_statsn = get_be32(d->exp_statsn);
 	c->dout = NULL;
 	c->sink.n = 0;
-	if (i < 0) {
-		if (was_issued(c, ttt))
-			return 0;
-		return refuse(c, t, REJECT_PROTOCOL_ERROR);
-	}
+	if (i < 0)
+		return is_late(c, ttt) ? 0 : refuse(c, t, REJECT_INVALID_PDU_FIELD);
 	r = &tcp_task_of(t)->r2t[i];
 	/* Order within a sequence is Yes for PDUs and data alike; LUN is not looked at, the TTT
 	 * decides (the Windows initiator leaves it zero). */
