@@ -112,7 +112,7 @@ static int check_portal(const struct config *c, unsigned i, struct config_error 
 		bool same_family = v6 == !!strchr(q->address, ':');
 
 		if (!p->port || p->port != q->port || !same_family ||
-		    strcmp(p->transport, q->transport))
+		    strcmp(p->transport, q->transport) != 0)
 			continue;
 		if (!strcmp(p->address, q->address) || is_wildcard(p) || is_wildcard(q))
 			return refuse(err, &p->origin,
@@ -194,7 +194,7 @@ static int check_lu_store(const struct config *c, unsigned i, struct config_erro
 	if (!needs_path && !l->size)
 		return refuse(err, &l->origin, "lu %s: type %s needs a size; add size = \"1GiB\"",
 			      l->name, l->type);
-	if (l->create && strcmp(l->type, "file"))
+	if (l->create && strcmp(l->type, "file") != 0)
 		return refuse(err, &l->origin,
 			      "lu %s: only type file can be created; remove "
 			      "\"create\"",

@@ -251,7 +251,7 @@ static int check_readable(struct parse *p, const char *path)
 	if (!f) {
 		int r = -errno;
 
-		refuse(p, NULL, "cannot be opened: %s; name another with -c", strerror(errno));
+		refuse(p, NULL, "cannot be opened: %s; name another with -c", text_errno(errno));
 		return r;
 	}
 	if (fstat(fileno(f), &st) || !S_ISREG(st.st_mode) || st.st_size > FILE_SIZE_MAX) {

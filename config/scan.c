@@ -27,7 +27,7 @@ static int scan_file(const char *path, const char *folder, unsigned depth,
 
 static void skip_until(struct scan *s, const char *end)
 {
-	while (*s->at && strncmp(s->at, end, strlen(end))) {
+	while (*s->at && strncmp(s->at, end, strlen(end)) != 0) {
 		s->line += *s->at == '\n';
 		s->at++;
 	}
@@ -50,7 +50,7 @@ static bool skip_comment(struct scan *s)
 		skip_until(s, "\n");
 		return true;
 	}
-	if (strncmp(s->at, "/*", 2))
+	if (strncmp(s->at, "/*", 2) != 0)
 		return false;
 	skip_until(s, "*/");
 	s->at += *s->at ? 2 : 0;

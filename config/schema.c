@@ -8,7 +8,7 @@
 
 /* clang-format off */
 #define AT(T, m) .at = offsetof(struct T, m), .width = sizeof(((struct T *)0)->m)
-#define LIST(T, m) .type = CONFIG_LIST, AT(T, m), .count_at = offsetof(struct T, n_##m)
+#define LIST(T, m) .type = CONFIG_LIST, .at = offsetof(struct T, m), .count_at = offsetof(struct T, n_##m)
 
 #define DAEMON(n, t, ...) { .name = #n, .type = CONFIG_##t, AT(config_daemon, n), __VA_ARGS__ }
 static const struct config_setting daemon_settings[] = {

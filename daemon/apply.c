@@ -11,6 +11,7 @@
 #include "daemon/apply.h"
 #include "daemon/apply_internal.h"
 #include "daemon/base/log.h"
+#include "daemon/base/text.h"
 #include "transport/iscsi/policy.h"
 
 #include "config/schema.h"
@@ -184,7 +185,7 @@ static void committed(struct state_commit *c)
 		finish(run, apply_refuse(run->request, APPLY_FAILED,
 					 "the state folder %s cannot be written: %s; nothing was "
 					 "changed",
-					 run->daemon->settings.state_dir, strerror(-c->result)));
+					 run->daemon->settings.state_dir, text_errno(-c->result)));
 		return;
 	}
 	publish(run, published);
@@ -211,7 +212,7 @@ static void committed_late(struct state_commit *c)
 	/* The LUs serve all the same; only the note that they have is missing. */
 	if (c->result)
 		log_error(LOG_DAEMON, "the state folder %s cannot be written: %s",
-			  run->daemon->settings.state_dir, strerror(-c->result));
+			  run->daemon->settings.state_dir, text_errno(-c->result));
 	listen_late(run);
 }
 

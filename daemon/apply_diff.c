@@ -24,9 +24,9 @@ static int choose_identity(char naa[static 33], char serial[static 17])
 	b[0] = (uint8_t)(0x60 | (b[0] & 0x0f));
 	b[1] = (uint8_t)((b[1] & 0x0f) | 0x20); /* the local bit of the identifier's first byte */
 	for (unsigned i = 0; i < 16; i++)
-		snprintf(naa + 2 * i, 3, "%02x", b[i]);
+		snprintf(naa + (size_t)2 * i, 3, "%02x", b[i]);
 	for (unsigned i = 0; i < 8; i++)
-		snprintf(serial + 2 * i, 3, "%02x", b[16 + i]);
+		snprintf(serial + (size_t)2 * i, 3, "%02x", b[16 + i]);
 	return 0;
 }
 

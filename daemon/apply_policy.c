@@ -219,11 +219,15 @@ static int fill_target(struct apply_run *run, const struct config_target *t,
 	return fill_portals(run, t, to);
 }
 
-static int by_name(const void *a, const void *b)
-{
-	const struct config_target *const *x = a, *const *y = b;
+struct by_name {
+	const struct config_target *target;
+};
 
-	return strcmp((*x)->name, (*y)->name);
+static int compare_names(const void *a, const void *b)
+{
+	const struct by_name *x = a, *y = b;
+
+	return strcmp(x->target->name, y->target->name);
 }
 
 static void fill_limits(const struct config_daemon *d, struct iscsi_policy *p)
@@ -242,19 +246,18 @@ static void fill_limits(const struct config_daemon *d, struct iscsi_policy *p)
 struct iscsi_policy *apply_policy(struct apply_run *run)
 {
 	const struct config *c = wanted(run);
-	const struct config_target **sorted =
-	    calloc(c->n_targets ? c->n_targets : 1, sizeof(const struct config_target *));
+	struct by_name *sorted = calloc(c->n_targets ? c->n_targets : 1, sizeof(*sorted));
 	struct iscsi_policy *p = policy_alloc(c->n_targets);
 	bool good = sorted && p;
 
 	for (unsigned i = 0; i < c->n_targets && good; i++)
-		sorted[i] = &c->targets[i];
+		sorted[i].target = &c->targets[i];
 	if (good) {
-		qsort(sorted, c->n_targets, sizeof(*sorted), by_name);
+		qsort(sorted, c->n_targets, sizeof(*sorted), compare_names);
 		fill_limits(&c->daemon, p);
 	}
 	for (unsigned i = 0; i < c->n_targets && good; i++)
-		good = !fill_target(run, sorted[i], &p->targets[i]);
+		good = !fill_target(run, sorted[i].target, &p->targets[i]);
 	free(sorted);
 	if (good)
 		return p;

@@ -5,6 +5,7 @@
  */
 #include "daemon/apply_internal.h"
 #include "daemon/base/log.h"
+#include "daemon/base/text.h"
 #include "daemon/service.h"
 #include "transport/portal.h"
 
@@ -69,7 +70,7 @@ static void listen_again(struct node_portal *np)
 
 	if (r)
 		log_error(LOG_DAEMON, "portal %s: cannot listen again: %s; restart the daemon",
-			  np->portal->text, strerror(-r));
+			  np->portal->text, text_errno(-r));
 }
 
 enum apply_result apply_listen(struct apply_run *run)
@@ -88,7 +89,7 @@ enum apply_result apply_listen(struct apply_run *run)
 		if (r) {
 			apply_refuse(run->request, APPLY_FAILED,
 				     "portal %s port %u: cannot listen: %s; %s", np->config.address,
-				     np->config.port, strerror(-r), remedy(-r));
+				     np->config.port, text_errno(-r), remedy(-r));
 			return run->request->result;
 		}
 		log_info(LOG_DAEMON, "portal %s: listening", np->portal->text);

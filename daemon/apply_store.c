@@ -5,6 +5,7 @@
  */
 #include "daemon/apply_internal.h"
 #include "daemon/base/log.h"
+#include "daemon/base/text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ static void failed(struct apply_lu *al, int r, const char *why)
 	}
 	if (!al->made && make_empty(al)) {
 		apply_refuse(run->request, APPLY_FAILED, "lu %s: %s", al->config.name,
-			     strerror(r ? -r : ENOMEM));
+			     text_errno(r ? -r : ENOMEM));
 		return;
 	}
 	out_of_service(al->made, why);
@@ -95,7 +96,7 @@ static void opened_good(struct apply_lu *al, struct store_open *o)
 	if (r) {
 		if (s)
 			store_leave(s);
-		failed(al, r, why ? why : strerror(-r));
+		failed(al, r, why ? why : text_errno(-r));
 	}
 	free(why);
 }
@@ -149,7 +150,7 @@ static void opened(struct store_open *o)
 	al->open = NULL;
 	if (o->result) {
 		snprintf(text, sizeof(text), "%s cannot be opened: %s",
-			 o->config.path ? o->config.path : o->config.type, strerror(-o->result));
+			 o->config.path ? o->config.path : o->config.type, text_errno(-o->result));
 		failed(al, o->result, o->why ? o->why : text);
 	} else {
 		opened_good(al, o);
@@ -192,7 +193,7 @@ static void begin(struct apply_lu *al)
 	}
 	r = store_open_begin(&al->run->daemon->node, &al->config, opened, al, &al->open);
 	if (r)
-		failed(al, r, strerror(-r));
+		failed(al, r, text_errno(-r));
 	else
 		al->run->pending++;
 }

@@ -95,18 +95,18 @@ static void discard_lu(struct apply_lu *al)
 
 void apply_discard(struct apply_run *run)
 {
-	struct list *l;
+	struct list *l, *tmp;
 
-	while ((l = list_pop(&run->lus)))
+	list_for_each_safe (l, tmp, &run->lus)
 		discard_lu(list_entry(l, struct apply_lu, node));
-	while ((l = list_pop(&run->portals))) {
+	list_init(&run->lus);
+	list_for_each_safe (l, tmp, &run->portals) {
 		struct apply_portal *ap = list_entry(l, struct apply_portal, node);
 
-		if (ap->made && ap->made->portal)
-			log_debug(LOG_DAEMON, "portal %s: given up", ap->made->config.address);
 		node_portal_free(ap->made);
 		free(ap);
 	}
+	list_init(&run->portals);
 	policy_unref(run->policy);
 	run->policy = NULL;
 }

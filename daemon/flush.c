@@ -5,6 +5,7 @@
 #include "daemon/flush.h"
 #include "backing/backing.h"
 #include "daemon/base/log.h"
+#include "daemon/base/text.h"
 #include "daemon/daemon.h"
 
 #include <stdlib.h>
@@ -30,7 +31,8 @@ static void back(struct reactor_msg *msg)
 	struct flush *f = o->flush;
 
 	if (o->io.result) {
-		log_error(LOG_DAEMON, "lu %s: flush: %s", o->lu->id.name, strerror(-o->io.result));
+		log_error(LOG_DAEMON, "lu %s: flush: %s", o->lu->id.name,
+			  text_errno(-o->io.result));
 		f->failed++;
 	}
 	lu_unref(o->lu);

@@ -9,6 +9,7 @@
 #include "daemon/helper.h"
 #include "config/config.h"
 #include "daemon/base/log.h"
+#include "daemon/base/text.h"
 #include "daemon/state.h"
 
 #include <errno.h>
@@ -52,7 +53,11 @@ static int send_with_fd(int socket, const void *data, size_t length, int fd)
 		char buf[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
 	} control = { 0 };
-	struct iovec iov = { .iov_base = (void *)(uintptr_t)data, .iov_len = length };
+	union {
+		const void *from;
+		void *base; /* sendmsg only reads */
+	} u = { .from = data };
+	struct iovec iov = { .iov_base = u.base, .iov_len = length };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
 	if (fd >= 0) {
@@ -224,7 +229,7 @@ int helper_start(const struct config_daemon *d, struct helper **ret)
 	h->fd = pair[0];
 	/* The helper has what it needs; the threads to come inherit this. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		log_warn(LOG_DAEMON, "no_new_privs cannot be set: %s", strerror(errno));
+		log_warn(LOG_DAEMON, "no_new_privs cannot be set: %s", text_errno(errno));
 	*ret = h;
 	return 0;
 }
@@ -288,7 +293,7 @@ int helper_drop_privileges(const struct config_daemon *d, struct state *s, char 
 	r = state_give(s, pw->pw_uid, pw->pw_gid);
 	if (r) {
 		snprintf(why, whysize, "state folder %s cannot be given to user \"%s\": %s",
-			 d->state_dir, d->user, strerror(-r));
+			 d->state_dir, d->user, text_errno(-r));
 		return r;
 	}
 	/* glibc's calls change every thread; capabilities go with the last uid 0. */
@@ -296,7 +301,7 @@ int helper_drop_privileges(const struct config_daemon *d, struct state *s, char 
 	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid)) {
 		r = -errno;
 		snprintf(why, whysize, "cannot become user \"%s\": %s; start as root", d->user,
-			 strerror(errno));
+			 text_errno(errno));
 		return r;
 	}
 	return 0;

@@ -209,15 +209,18 @@ int journal_read_file(int dirfd, const char *path, char **ret, size_t *ret_lengt
 static bool journal_is_whole(const char *text, size_t length, size_t *ret_end)
 {
 	const size_t tail = sizeof("end 01234567\n") - 1;
-	unsigned crc;
+	uint32_t crc;
+	char *after;
 
 	if (length < sizeof(MAGIC) - 1 + tail || strlen(text) != length ||
-	    strncmp(text, MAGIC, sizeof(MAGIC) - 1))
+	    strncmp(text, MAGIC, sizeof(MAGIC) - 1) != 0)
 		return false;
 	*ret_end = length - tail;
-	if (sscanf(text + *ret_end, "end %8x\n", &crc) != 1)
+	if (strncmp(text + *ret_end, "end ", 4) != 0)
 		return false;
-	return crc == crc32c_final(crc32c_update(CRC32C_INIT, text, *ret_end));
+	crc = (uint32_t)strtoul(text + *ret_end + 4, &after, 16);
+	return after == text + length - 1 &&
+	       crc == crc32c_final(crc32c_update(CRC32C_INIT, text, *ret_end));
 }
 
 /* A path that the journal may name: "folder/name", nothing that leads elsewhere. */
@@ -229,33 +232,39 @@ static bool path_is_good(const char *path)
 	       slash[1] != '.' && slash[1];
 }
 
+/* "write PATH LENGTH" and its text, or "remove PATH"; *at moves behind it. */
 static int replay_entry(int dirfd, const struct state_sys *sys, const char **at, const char *end)
 {
-	char path[160];
-	size_t length;
-	int used = 0;
+	const char *line = *at, *text = memchr(line, '\n', (size_t)(end - line));
+	bool writes = !strncmp(line, "write ", 6);
+	size_t skip = writes ? 6 : 7, n;
+	unsigned long length;
+	char path[152], *after;
 
-	if (sscanf(*at, "write %151s %zu\n%n", path, &length, &used) == 2 && used) {
-		/* %n skips white space behind the newline too: find the line's end ourselves. */
-		const char *text = strchr(*at, '\n') + 1;
-
-		if (length > (size_t)(end - text) || !path_is_good(path))
-			return -EINVAL;
-		*at = text + length;
-		return replace_file(dirfd, sys, path, text, length);
-	}
-	if (sscanf(*at, "remove %151s", path) == 1 && path_is_good(path)) {
-		*at = strchr(*at, '\n') + 1;
+	if (!text || (!writes && strncmp(line, "remove ", 7) != 0))
+		return -EINVAL;
+	n = strcspn(line + skip, " \n");
+	if (n >= sizeof(path))
+		return -EINVAL;
+	memcpy(path, line + skip, n);
+	path[n] = '\0';
+	if (!path_is_good(path))
+		return -EINVAL;
+	*at = ++text;
+	if (!writes)
 		return remove_file(dirfd, sys, path);
-	}
-	return -EINVAL;
+	length = strtoul(line + skip + n, &after, 10);
+	if (after != text - 1 || length > (size_t)(end - text))
+		return -EINVAL;
+	*at = text + length;
+	return replace_file(dirfd, sys, path, text, length);
 }
 
 int journal_replay(int dirfd, const struct state_sys *sys, unsigned *ret_replayed)
 {
-	size_t length, end = 0;
+	size_t length = 0, end = 0;
 	const char *at;
-	char *text;
+	char *text = NULL;
 	int r;
 
 	*ret_replayed = 0;

@@ -15,8 +15,8 @@
 struct state_sys;
 
 struct journal_entry {
-	char path[160];   /* relative: "lus/1f00..." */
-	const char *text; /* NULL: the file is removed */
+	char path[160]; /* relative: "lus/1f00..." */
+	char *text;     /* NULL: the file is removed */
 };
 
 /* Makes the files so. 0, or a negative errno: nothing has happened (call journal_forget before the

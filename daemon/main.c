@@ -7,6 +7,7 @@
 #include "config/schema.h"
 #include "daemon/admin/admin.h"
 #include "daemon/base/log.h"
+#include "daemon/base/text.h"
 #include "daemon/boot.h"
 #include "daemon/daemon.h"
 #include "daemon/helper.h"
@@ -202,7 +203,7 @@ static void threads_ready(struct daemon *d, int result)
 
 static int fail_early(const char *what, int r)
 {
-	log_error(LOG_DAEMON, "cannot start: %s: %s", what, strerror(-r));
+	log_error(LOG_DAEMON, "cannot start: %s: %s", what, text_errno(-r));
 	return r;
 }
 

@@ -54,6 +54,8 @@ static int hex(char c)
 
 void node_lu_params(const struct config_lu *l, struct lu_params *p)
 {
+	const char *naa = l->naa;
+
 	*p = (struct lu_params){
 		.block_size = l->block_size,
 		.physical_block = l->physical_block_size,
@@ -64,8 +66,8 @@ void node_lu_params(const struct config_lu *l, struct lu_params *p)
 		.rotational = l->rotation && !strcmp(l->rotation, "hdd"),
 	};
 	/* The identity has been settled by apply: both are there. */
-	for (unsigned i = 0; l->naa && i < 16; i++)
-		p->id.naa[i] = (uint8_t)((hex(l->naa[2 * i]) << 4) | hex(l->naa[2 * i + 1]));
+	for (unsigned i = 0; naa && i < 16; i++, naa += 2)
+		p->id.naa[i] = (uint8_t)((hex(naa[0]) << 4) | hex(naa[1]));
 	snprintf(p->id.serial, sizeof(p->id.serial), "%s", l->serial ? l->serial : "");
 	snprintf(p->id.vendor, sizeof(p->id.vendor), "%s", "HAWSER  ");
 	snprintf(p->id.product, sizeof(p->id.product), "%s", "VIRTUAL-DISK    ");

@@ -109,11 +109,15 @@ void service_raise_limits(void)
 bool service_stderr_is_journal(void)
 {
 	const char *env = getenv("JOURNAL_STREAM"); // NOLINT(concurrency-mt-unsafe): before threads
-	unsigned long long dev, ino;
+	char text[64];
 	struct stat st;
 
-	return env && sscanf(env, "%llu:%llu", &dev, &ino) == 2 && !fstat(STDERR_FILENO, &st) &&
-	       st.st_dev == dev && st.st_ino == ino;
+	if (!env || fstat(STDERR_FILENO, &st))
+		return false;
+	/* "device:inode" of the stream that the manager has made for us */
+	snprintf(text, sizeof(text), "%llu:%llu", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	return !strcmp(env, text);
 }
 
 /* Same family and address, and the same port unless any will do. */

@@ -4,6 +4,7 @@
  */
 #include "daemon/state.h"
 #include "daemon/base/log.h"
+#include "daemon/base/text.h"
 #include "daemon/state_internal.h"
 
 #include <errno.h>
@@ -126,7 +127,7 @@ static int fail(struct state *s, int r, char *why, size_t whysize)
 	else if (!*why)
 		snprintf(why, whysize,
 			 "state folder %s cannot be used: %s; make it writable or set state_dir",
-			 s->dir, strerror(-r));
+			 s->dir, text_errno(-r));
 	state_close(s);
 	return r;
 }
@@ -281,7 +282,7 @@ static int new_id(char id[static 17])
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
 		return -EIO;
 	for (unsigned i = 0; i < sizeof(bytes); i++)
-		snprintf(id + 2 * i, 3, "%02x", bytes[i]);
+		snprintf(id + (size_t)2 * i, 3, "%02x", bytes[i]);
 	return 0;
 }
 
@@ -352,10 +353,10 @@ static int write_files(struct state *s, struct state_change *ch)
 		/* Decided: it has happened, and is carried out with the next change or start. */
 		if (decided)
 			log_error(LOG_DAEMON, "%s: %s; the change is kept in its journal", s->dir,
-				  strerror(-r));
+				  text_errno(-r));
 	}
 	for (unsigned i = 0; i < count; i++)
-		free((void *)(uintptr_t)entries[i].text);
+		free(entries[i].text);
 	free(entries);
 	return decided ? 0 : r;
 }

@@ -4,6 +4,7 @@
  * dropped; what it held stays out of service.
  */
 #include "daemon/base/log.h"
+#include "daemon/base/text.h"
 #include "daemon/state_internal.h"
 
 #include <dirent.h>
@@ -35,7 +36,7 @@ static void set_aside(struct state *s, enum state_kind kind, const char *path,
 	s->n_torn[kind]++;
 	if (renameat(s->dirfd, path, s->dirfd, aside))
 		log_error(LOG_DAEMON, "%s/%s: line %u: %s; it is ignored and cannot be renamed: %s",
-			  s->dir, path, err->line, err->text, strerror(errno));
+			  s->dir, path, err->line, err->text, text_errno(errno));
 	else
 		log_error(LOG_DAEMON,
 			  "%s/%s: line %u: %s; set aside as %s, what it described stays out of "

@@ -4,12 +4,14 @@
  */
 #include "daemon/state_internal.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define END_MARK "# end\n"
+#define VERSION_IS "version = "
+#define END_MARK   "# end\n"
 
 /* clang-format off */
 #define AT(T, m) .at = offsetof(struct T, m), .width = sizeof(((struct T *)0)->m)
@@ -126,7 +128,7 @@ char *state_encode(enum state_kind kind, const void *object)
 	char *settings = config_dump_object(state_kinds[kind].scope, object);
 	char *text = NULL;
 
-	if (settings && asprintf(&text, "version = %d;\n%s" END_MARK, STATE_VERSION, settings) < 0)
+	if (settings && asprintf(&text, VERSION_IS "%d;\n%s" END_MARK, STATE_VERSION, settings) < 0)
 		text = NULL;
 	free(settings);
 	return text;
@@ -137,23 +139,25 @@ int state_decode(enum state_kind kind, const char *text, const char *name, void 
 {
 	const struct config_scope *scope = state_kinds[kind].scope;
 	size_t length = strlen(text), mark = strlen(END_MARK);
-	unsigned version;
+	unsigned long version;
+	char *settings;
 	void *object;
-	int used = 0;
 
 	memset(err, 0, sizeof(*err));
 	snprintf(err->file, sizeof(err->file), "%s", name);
-	if (sscanf(text, "version = %u;%n", &version, &used) != 1 || !used) {
+	if (strncmp(text, VERSION_IS, strlen(VERSION_IS)) != 0 ||
+	    !isdigit((unsigned char)text[strlen(VERSION_IS)]) ||
+	    (version = strtoul(text + strlen(VERSION_IS), &settings, 10), *settings != ';')) {
 		snprintf(err->text, sizeof(err->text), "does not begin with its version");
 		return -EBADMSG;
 	}
 	if (version > STATE_VERSION) {
 		snprintf(err->text, sizeof(err->text),
-			 "has version %u, this daemon knows %d; start the newer daemon", version,
+			 "has version %lu, this daemon knows %d; start the newer daemon", version,
 			 STATE_VERSION);
 		return -ENOTSUP;
 	}
-	if (length < mark || strcmp(text + length - mark, END_MARK)) {
+	if (length < mark || strcmp(text + length - mark, END_MARK) != 0) {
 		snprintf(err->text, sizeof(err->text), "is cut short");
 		return -EBADMSG;
 	}
@@ -161,7 +165,7 @@ int state_decode(enum state_kind kind, const char *text, const char *name, void 
 	if (!object)
 		return -ENOMEM;
 	/* The version's line stays empty, so that lines in errors are those of the file. */
-	if (config_parse_object(text + used, name, scope, object, err)) {
+	if (config_parse_object(settings + 1, name, scope, object, err)) {
 		free(object);
 		return -EBADMSG;
 	}
@@ -180,11 +184,11 @@ struct state_change *state_change_new(void)
 
 void state_change_free(struct state_change *ch)
 {
-	struct list *n;
+	struct list *n, *next;
 
 	if (!ch)
 		return;
-	while ((n = list_pop(&ch->objects)))
+	list_for_each_safe (n, next, &ch->objects)
 		state_object_free(list_entry(n, struct state_object, node));
 	free(ch);
 }

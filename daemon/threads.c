@@ -5,6 +5,7 @@
  */
 #include "backing/backing.h"
 #include "daemon/base/log.h"
+#include "daemon/base/text.h"
 #include "daemon/daemon.h"
 #include "scsi/exec.h"
 #include "scsi/tmf.h"
@@ -154,7 +155,7 @@ static void started(struct reactor_msg *msg)
 
 	if (t->result)
 		log_error(LOG_DAEMON, "I/O thread %u: %s cannot be started: %s", t->index, t->what,
-			  strerror(-t->result));
+			  text_errno(-t->result));
 	if (++d->n_started < d->n_io)
 		return;
 	for (unsigned i = 0; i < d->n_io; i++)

@@ -8,6 +8,7 @@
 #include "daemon/admin/admin.h"
 #include "daemon/admin/request.h"
 #include "daemon/base/log.h"
+#include "daemon/base/text.h"
 #include "daemon/daemon.h"
 
 #include <errno.h>
@@ -177,7 +178,7 @@ static int read_more(struct admin_conn *c)
 
 	if (c->in_size - c->in_length < 4096) {
 		size_t size = c->in_size ? c->in_size * 2 : 8192;
-		char *grown = size > 2 * LINE_MAX_BYTES ? NULL : realloc(c->in, size);
+		char *grown = size > 2 * (size_t)LINE_MAX_BYTES ? NULL : realloc(c->in, size);
 
 		if (!grown)
 			return -1;
@@ -283,7 +284,7 @@ static void turn_away(int fd, const char *why)
 			 ADMIN_DENIED, why);
 
 	if (send(fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		log_debug(LOG_ADMIN, "could not say why: %s", strerror(errno));
+		log_debug(LOG_ADMIN, "could not say why: %s", text_errno(errno));
 	close(fd);
 }
 
@@ -349,7 +350,7 @@ static void make_folder(const char *path)
 		return;
 	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
 	if (mkdir(folder, 0755) && errno != EEXIST)
-		log_debug(LOG_ADMIN, "%s: %s", folder, strerror(errno));
+		log_debug(LOG_ADMIN, "%s: %s", folder, text_errno(errno));
 }
 
 /* A name left by a daemon that died is removed; one that somebody answers is not. */
@@ -411,7 +412,7 @@ int admin_start(struct daemon *d, int inherited_fd)
 	a->readers = group_id("hawser");
 	fd = inherited_fd >= 0 ? inherited_fd : listen_at(a, path);
 	if (fd < 0) {
-		log_error(LOG_ADMIN, "cannot start: socket %s: %s; %s", path, strerror(-fd),
+		log_error(LOG_ADMIN, "cannot start: socket %s: %s; %s", path, text_errno(-fd),
 			  fd == -EADDRINUSE ? "another daemon answers there, stop it or set socket"
 					    : "set daemon: socket to a place that can be written");
 		free(a);

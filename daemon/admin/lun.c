@@ -145,7 +145,7 @@ static void lun_unmap(struct admin_request *rq)
 static void remove_entries(struct config_target *t, const char *lu, bool *ret_changed)
 {
 	for (unsigned i = t->n_luns; i--;) {
-		if (strcmp(t->luns[i].lu, lu))
+		if (strcmp(t->luns[i].lu, lu) != 0)
 			continue;
 		config_list_remove(map_setting(), t, i);
 		*ret_changed = true;

@@ -6,6 +6,7 @@
 #include "daemon/admin/lun.h"
 #include "daemon/admin/request.h"
 #include "daemon/base/log.h"
+#include "daemon/base/text.h"
 #include "daemon/daemon.h"
 
 #include <errno.h>
@@ -122,7 +123,7 @@ static void look_answer(struct look *k)
 
 	if (k->refresh && k->rc) {
 		admin_fail(k->rq, ADMIN_FAILED, "lu %s: its store's size cannot be read: %s", name,
-			   strerror(-k->rc));
+			   text_errno(-k->rc));
 		return;
 	}
 	if (k->refresh) {

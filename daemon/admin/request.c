@@ -198,7 +198,7 @@ void admin_dispatch(struct admin_request *rq, json_t *message, enum admin_access
 			   method, unknown, rq->method->params);
 		return;
 	}
-	if (!rq->daemon->node.config && strncmp(method, "daemon.", 7)) {
+	if (!rq->daemon->node.config && strncmp(method, "daemon.", 7) != 0) {
 		admin_fail(rq, ADMIN_FAILED, "the daemon is still starting; try again in a moment");
 		return;
 	}

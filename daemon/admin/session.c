@@ -63,7 +63,7 @@ static json_t *session_json(const struct session_info *s)
 	char isid[13];
 
 	for (unsigned i = 0; i < 6; i++)
-		snprintf(isid + 2 * i, 3, "%02x", s->isid[i]);
+		snprintf(isid + (size_t)2 * i, 3, "%02x", s->isid[i]);
 	json_object_set_new(j, "id", json_integer((json_int_t)s->id));
 	json_object_set_new(j, "connection", json_integer((json_int_t)s->conn_id));
 	json_object_set_new(j, "initiator", foreign(s->initiator));

@@ -171,3 +171,10 @@ bool text_match(const char *pattern, const char *text)
 		pattern++;
 	return !*pattern;
 }
+
+const char *text_errno(int error)
+{
+	const char *text = strerrordesc_np(error);
+
+	return text ? text : "unknown error";
+}

@@ -28,6 +28,9 @@ int text_copy(char *to, size_t size, const char *from);
  */
 const char *text_escape(const char *from, size_t length, char *buf, size_t bufsize);
 
+/* As strerror, for any thread; error is positive. */
+const char *text_errno(int error);
+
 /* Shell-style match of '*' and '?' only; case-sensitive. */
 bool text_match(const char *pattern, const char *text);
 

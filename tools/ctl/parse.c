@@ -46,7 +46,9 @@ static bool param_at(const char *spec, unsigned i, struct param *ret)
 	p += ret->optional;
 	n = strcspn(p, " :]");
 	snprintf(ret->name, sizeof(ret->name), "%.*s", (int)n, p);
-	ret->kind = p[n] == ':' ? p[n + 1] : 's';
+	ret->kind = 's';
+	if (p[n] == ':')
+		ret->kind = p[n + 1];
 	return true;
 }
 
@@ -128,7 +130,7 @@ static int global_option(struct ctl_call *call, struct cursor *c, const char *ar
 		call->socket = arg + 9;
 		return 1;
 	}
-	if (strcmp(arg, "-s") && strcmp(arg, "--socket"))
+	if (strcmp(arg, "-s") != 0 && strcmp(arg, "--socket") != 0)
 		return 0;
 	if (c->at >= c->argc)
 		return -1;

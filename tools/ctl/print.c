@@ -184,11 +184,14 @@ static void print_member(const char *name, const json_t *j, unsigned depth, FILE
 
 void ctl_print_members(const json_t *object, unsigned depth, FILE *to)
 {
+	union {
+		const json_t *given;
+		json_t *object; /* jansson has no iterator for const; nothing is changed */
+	} u = { .given = object };
 	const char *name;
 	json_t *j;
 
-	/* jansson has no const iterator; nothing is changed. */
-	json_object_foreach((json_t *)(uintptr_t)object, name, j) print_member(name, j, depth, to);
+	json_object_foreach(u.object, name, j) print_member(name, j, depth, to);
 }
 
 enum ctl_status ctl_print(const struct ctl_call *call, const json_t *result)

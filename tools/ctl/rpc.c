@@ -2,6 +2,7 @@
 /*
  * One JSON-RPC 2.0 request over the admin socket, one object a line each way.
  */
+#include "daemon/base/text.h"
 #include "tools/ctl/ctl.h"
 
 #include <errno.h>
@@ -87,7 +88,7 @@ enum ctl_status ctl_request(const char *socket, const char *method, json_t *para
 
 	json_decref(request);
 	if (fd < 0 || !text || !send_all(fd, text, strlen(text)) || !send_all(fd, "\n", 1)) {
-		status = unreachable(socket, strerror(errno));
+		status = unreachable(socket, text_errno(errno));
 		free(text);
 		if (fd >= 0)
 			close(fd);

@@ -102,9 +102,9 @@ static void help_each(const struct ctl_verb *v, void *arg)
 {
 	struct help *h = arg;
 
-	if (h->noun && strcmp(v->noun, h->noun))
+	if (h->noun && strcmp(v->noun, h->noun) != 0)
 		return;
-	if (h->verb && strcmp(v->verb, h->verb))
+	if (h->verb && strcmp(v->verb, h->verb) != 0)
 		return;
 	h->n++;
 	if (h->verb)
