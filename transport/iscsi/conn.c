@@ -349,7 +349,7 @@ void iscsi_conn_down(struct iscsi_conn *c, int why)
 	if (lost)
 		log_peer(LOG_ISCSI, LOG_LEVEL_INFO, "%s: connection lost: %s",
 			 conn_describe(c, name, sizeof(name)),
-			 why ? strerror(-why) : "closed by the initiator without logout");
+			 why ? strerrordesc_np(-why) : "closed by the initiator without logout");
 	login_free(c->login);
 	c->login = NULL;
 	text_free(c);
