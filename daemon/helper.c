@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -26,6 +27,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -181,9 +183,36 @@ static void serve(const struct helper_request *q, int reply, const char *folders
 	_exit(0);
 }
 
+/* Opening whatever the folders hold, and nothing else. */
+static void keep_capabilities(void)
+{
+	const uint32_t kept = 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH;
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	if (syscall(SYS_capget, &header, caps))
+		return;
+	caps[0].effective = caps[0].permitted &= kept;
+	caps[1].effective = caps[1].permitted = 0;
+	caps[0].inheritable = caps[1].inheritable = 0;
+	syscall(SYS_capset, &header, caps);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+/* Of the daemon's descriptors only this one; a child that hangs must not keep a port open. */
+static void keep_descriptor(int socket)
+{
+	if (socket > 3)
+		close_range(3, (unsigned)socket - 1, 0);
+	close_range((unsigned)socket + 1, ~0u, 0);
+}
+
 static void helper_main(int socket, const char *folders)
 {
 	static struct helper_request q;
+
+	keep_descriptor(socket);
+	keep_capabilities();
 
 	signal(SIGCHLD, SIG_IGN); /* children are not waited for */
 	prctl(PR_SET_NAME, "hawser-helper");

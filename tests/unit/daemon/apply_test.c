@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The difference between what is and what is wanted, made so or refused whole.
- * covers: J03 J04
+ * covers: fault-J04
  */
 #include "daemon/apply_internal.h"
 #include "tests/unit/daemon/world.h"
