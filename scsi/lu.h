@@ -135,7 +135,7 @@ struct scsi_lun_map {
 	} entries[];
 };
 
-/* Takes a reference on each LU. NULL on lack of memory. */
+/* Entries in any order, each lun once. Takes a reference on each LU. NULL on lack of memory. */
 struct scsi_lun_map *lun_map_create(const struct scsi_lun_entry *entries, unsigned n);
 void lun_map_ref(const struct scsi_lun_map *m);
 void lun_map_unref(const struct scsi_lun_map *m); /* NULL allowed */

@@ -8,6 +8,13 @@
 
 enum { LUN_METHOD = 0xc0, LUN_FLAT = 0x40 };
 
+static int compare_luns(const void *a, const void *b)
+{
+	const struct scsi_lun_entry *x = a, *y = b;
+
+	return (x->lun > y->lun) - (x->lun < y->lun);
+}
+
 struct scsi_lun_map *lun_map_create(const struct scsi_lun_entry *entries, unsigned n)
 {
 	struct scsi_lun_map *m = calloc(1, sizeof(*m) + n * sizeof(m->entries[0]));
@@ -20,6 +27,8 @@ struct scsi_lun_map *lun_map_create(const struct scsi_lun_entry *entries, unsign
 		m->entries[i] = entries[i];
 		lu_ref(entries[i].lu);
 	}
+	if (n)
+		qsort(m->entries, n, sizeof(m->entries[0]), compare_luns);
 	return m;
 }
 

@@ -213,5 +213,32 @@ START_TEST(report_luns_clears)
 }
 END_TEST
 
+/* A configuration names its LUNs in any order, and changes it. */
+START_TEST(luns_in_any_order)
+{
+	static const uint64_t orders[][5] = {
+		{ 0, 5, 1, 300, 2 }, { 300, 2, 1, 0, 5 }, { 5, 1, 300, 2, 0 }, { 1, 300, 2, 5, 0 }
+	};
+	struct it_nexus *n = &fx_nexus[0];
+
+	fx_setup(FX_FILE);
+	for (unsigned i = 0; i < 4; i++) {
+		struct scsi_lun_map *map = map_of(orders[i], 5 - i % 2, fx_lu);
+
+		ck_assert_int_eq(nexus_remap(n, map), 0);
+		for (unsigned l = 0; l < map->n; l++) {
+			ck_assert(!l || map->entries[l - 1].lun < map->entries[l].lun);
+			ck_assert_ptr_nonnull(nexus_find(n, orders[i][l]));
+			ck_assert_uint_eq(nexus_find(n, orders[i][l])->lun, orders[i][l]);
+		}
+		fx_take_ua(n);
+		fx_turn(); /* what has left is freed */
+		lun_map_unref(map);
+	}
+	fx_expect(fx_tur(n), SENSE_ILLEGAL_REQUEST, 0x2500);
+	fx_teardown();
+}
+END_TEST
+
 UNIT_MAIN("scsi/nexus", order_of_unit_attentions, unit_attentions_overflow, unit_attentions_of_all,
-	  finds_luns, remap, remap_to_another, report_luns_clears)
+	  finds_luns, remap, remap_to_another, report_luns_clears, luns_in_any_order)
