@@ -32,7 +32,7 @@ listed() {
 
 equal listed-to-anybody "$iqn $iqn-empty " "$(listed)"
 equal listed-to-a-friend "$iqn $iqn-empty $iqn-named " \
-	"$(listed --initiator-name=iqn.2026-01.org.example:friend1)"
+	"$(listed -i iqn.2026-01.org.example:friend1)"
 check lists-units grep -qE 'Lun:7.*DIRECT_ACCESS' <(iscsi-ls --show-luns "$portal")
 equal capacity-512 '2097152 512' "$(capacity "$(url 0)")"
 equal capacity-4kn '65536 4096' "$(capacity "$(url 1)")"

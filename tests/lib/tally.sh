@@ -90,10 +90,14 @@ ctest_label() {
 	local build=$1 label=$2 prefix=$3 pattern=${4:-.} name limit line files
 	local -a command environment
 	while IFS= read -r line; do
-		name=$(jq -r .name <<<"$line")
 		limit=$(jq -r .timeout <<<"$line")
 		mapfile -t command < <(jq -r '.command[]' <<<"$line")
 		mapfile -t environment < <(jq -r '.environment[]' <<<"$line")
+		# What this run sets goes before what CMake registered.
+		for name in HAWSERD ASAN_OPTIONS LSAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS; do
+			[ -z "${!name-}" ] || environment+=("$name=${!name}")
+		done
+		name=$(jq -r .name <<<"$line")
 		files=$(jq -r '.command[0]' <<<"$line" | source_of)
 		run_test "$prefix/${name#"$label".}" "$limit" "$files" env "${environment[@]}" "${command[@]}"
 	done < <(ctest --test-dir "$build" -L "^$label\$" -R "$pattern" --show-only=json-v1 |
