@@ -4,7 +4,8 @@
  * an eventfd. io_submit blocks for buffered files and where a file system allocates, so only
  * direct I/O goes that way: as it is on devices and on files with their space reserved, with
  * RWF_NOWAIT on sparse files, where -EAGAIN sends it to the offload threads. Page-cached reads are
- * done inline by preadv2(RWF_NOWAIT); all else is for the offload threads.
+ * done inline by preadv2(RWF_NOWAIT); all else, and every file system that does not know
+ * RWF_NOWAIT, whose io_submit may wait for a server, is for the offload threads.
  */
 #include "backing/engine.h"
 
@@ -73,10 +74,11 @@ static void submit(struct fd_queue *q, struct backing_io *io)
 	struct fd_store *s = q->store;
 	bool rw = io->kind == BACKING_READ || io->kind == BACKING_WRITE;
 
-	if (rw && s->direct && q->host->aio && q->in_kernel < AIO_SHARE)
+	bool nowait = atomic_load_explicit(&s->nowait, memory_order_relaxed);
+
+	if (rw && s->direct && nowait && q->host->aio && q->in_kernel < AIO_SHARE)
 		prepare(q->host->aio, io);
-	else if (io->kind == BACKING_READ && !s->direct &&
-		 atomic_load_explicit(&s->nowait, memory_order_relaxed))
+	else if (io->kind == BACKING_READ && !s->direct && nowait)
 		engine_inline(q, io);
 	else
 		fd_offload(q, io);

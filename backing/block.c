@@ -148,7 +148,7 @@ static int block_open(const struct backing_params *p, struct backing **ret, char
 	if (!s)
 		return -ENOMEM;
 	s->b.ops = &block_ops;
-	s->device = s->preallocated = true;
+	s->device = s->preallocated = s->local = true;
 	s->direct = p->cache == BACKING_CACHE_DIRECT;
 	s->fd = open_device(p, s);
 	rc = s->fd < 0 ? why_not_opened(p, s->fd, ret_why) : set_up(s, p, ret_why);

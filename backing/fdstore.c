@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* Blocking calls of one store at a time: enough to keep a disk busy with cold reads, and one huge
@@ -26,16 +27,31 @@ int fd_open_path(const struct backing_params *p, int flags, unsigned mode)
 	return fd < 0 ? -errno : fd;
 }
 
+static int probe_nowait(struct fd_store *s)
+{
+	struct iovec iov = { NULL, s->b.info.logical_block };
+	ssize_t n;
+
+	if (posix_memalign(&iov.iov_base, 4096, iov.iov_len))
+		return -ENOMEM;
+	n = preadv2(s->fd, &iov, 1, 0, RWF_NOWAIT);
+	atomic_store(&s->nowait, n >= 0 || errno == EAGAIN);
+	free(iov.iov_base);
+	return 0;
+}
+
 /* What does not depend on file or device. */
 int fd_store_setup(struct fd_store *s, const struct backing_params *p, char **ret_why)
 {
 	const char *reason = NULL;
-	char byte;
+	int rc;
 
 	s->engine = engine_find(p->engine, &reason);
 	if (!s->engine)
 		return why(ret_why, -ENOTSUP, "%s: engine %s: %s", p->path,
 			   p->engine ? p->engine : "default", reason);
+	if (!s->local)
+		s->engine = &threads_engine;
 	s->block_size = p->block_size;
 	s->path = strdup(p->path);
 	if (!s->path)
@@ -49,12 +65,9 @@ int fd_store_setup(struct fd_store *s, const struct backing_params *p, char **re
 			   "%s: its size, %llu bytes, is not a multiple of the block size, %u; "
 			   "change one of them",
 			   p->path, (unsigned long long)s->b.info.size, p->block_size);
-	if (!s->direct) {
-		struct iovec iov = { &byte, 1 };
-
-		atomic_store(&s->nowait,
-			     preadv2(s->fd, &iov, 1, 0, RWF_NOWAIT) >= 0 || errno == EAGAIN);
-	}
+	rc = s->local ? probe_nowait(s) : 0;
+	if (rc < 0)
+		return rc;
 	s->b.info.engine = s->engine->name;
 	return offload_queue_create(s->path, FD_OFFLOAD_WIDTH, &s->offload);
 }

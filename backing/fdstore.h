@@ -52,8 +52,9 @@ struct fd_store {
 	bool device;
 	bool direct;          /* O_DIRECT */
 	bool memory;          /* tmpfs: I/O is copying and never blocks */
+	bool local;           /* a call with RWF_NOWAIT, or to io_uring, waits for no server */
 	bool preallocated;    /* or a device: writes do not allocate */
-	atomic_bool nowait;   /* RWF_NOWAIT is understood for reading */
+	atomic_bool nowait;   /* RWF_NOWAIT is understood: I/O need not block the caller */
 	atomic_int lost;      /* negative errno: a write-back has failed, see fdsync.c */
 	uint32_t block_size;  /* of the LU, bytes */
 	uint32_t memory_unit; /* alignment of buffers for direct I/O, bytes */
@@ -68,9 +69,9 @@ struct fd_queue {
 	struct fd_store *store;
 	const struct fd_engine *engine; /* the store's, or the other where a reactor lacks it */
 	struct engine_host *host;
-	struct list waiting; /* uring: over the queue's share of the ring */
-	unsigned in_kernel;
-	int file_index; /* uring: registered file, -1 if none */
+	struct list waiting;       /* uring: over the queue's share of the ring */
+	unsigned in_kernel, share; /* uring: ios of this queue now, and at most */
+	int file_index;            /* uring: registered file, -1 if none */
 };
 
 /* The state of an io while it is here; lies over io->engine. */

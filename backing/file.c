@@ -52,6 +52,22 @@ static int why_not_opened(const struct backing_params *p, int rc, char **ret_why
 	return why(ret_why, rc, "%s: cannot be opened: %s", p->path, error_text(-rc));
 }
 
+/*
+ * File systems that wait for nobody but a disk of this machine, and whose RWF_NOWAIT holds. On
+ * others (FUSE, NFS, what is not known) a server may stop answering: for direct I/O io_uring_enter
+ * was seen to wait for a FUSE server, on 6.18.
+ */
+static bool is_local(long type)
+{
+	static const unsigned long locals[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,
+						BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC };
+
+	for (size_t i = 0; i < sizeof(locals) / sizeof(locals[0]); i++)
+		if ((unsigned long)type == locals[i])
+			return true;
+	return false;
+}
+
 static int check_kind(struct fd_store *s, const struct backing_params *p, char **ret_why)
 {
 	struct statfs fs;
@@ -67,7 +83,10 @@ static int check_kind(struct fd_store *s, const struct backing_params *p, char *
 		return why(ret_why, -EINVAL, "%s: is not a regular file; name one", p->path);
 	if (flags < 0 || fcntl(s->fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
 		return why(ret_why, -errno, "%s: %s", p->path, error_text(errno));
-	s->memory = fstatfs(s->fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
+	if (fstatfs(s->fd, &fs) == 0) {
+		s->memory = fs.f_type == TMPFS_MAGIC;
+		s->local = is_local(fs.f_type);
+	}
 	return 0;
 }
 

@@ -221,7 +221,7 @@ static void start_or_wait(struct uring *u, struct backing_io *io)
 {
 	struct fd_queue *q = fd_queue_of(io);
 
-	if (q->in_kernel >= URING_SHARE || !list_empty(&q->waiting))
+	if (q->in_kernel >= q->share || !list_empty(&q->waiting))
 		list_add_tail(&q->waiting, &io->node);
 	else if (!list_empty(&u->backlog) || !start(u, io))
 		list_add_tail(&u->backlog, &io->node);
@@ -327,7 +327,7 @@ static void complete(struct uring *u, struct backing_io *io, int res)
 	if (rw && res > 0)
 		s->moved += (uint64_t)res;
 	/* Before done runs, which may close the queue. */
-	next = q->in_kernel < URING_SHARE ? list_pop(&q->waiting) : NULL;
+	next = q->in_kernel < q->share ? list_pop(&q->waiting) : NULL;
 	if (next) {
 		list_add_tail(&u->backlog, next);
 		uring_later(u);

@@ -13,12 +13,13 @@
 
 enum {
 	URING_SQ = 256,
-	URING_CQ = 4096,     /* and the most that is in the kernel */
-	URING_SHARE = 512,   /* of one queue: a store that hangs holds no more */
-	URING_WORKERS = 512, /* kernel threads for what blocks; made on demand */
-	URING_FILES = 256,   /* registered files */
-	URING_RUNS = 8,      /* more fixed pieces than this cost more than one vector */
-	URING_ROUNDS = 4,    /* of enter and reap in one run of the job */
+	URING_CQ = 4096,        /* and the most that is in the kernel */
+	URING_SHARE = 512,      /* of one queue: a store that hangs holds no more; */
+	URING_SHARE_SLOW = 128, /* where each may hold a kernel thread, too */
+	URING_WORKERS = 1024,   /* kernel threads for what blocks; made on demand */
+	URING_FILES = 256,      /* registered files */
+	URING_RUNS = 8,         /* more fixed pieces than this cost more than one vector */
+	URING_ROUNDS = 4,       /* of enter and reap in one run of the job */
 	RETRY_MS = 2,
 };
 #define URING_CHUNK ((size_t)1 << 30) /* the most that one registered buffer may have */

@@ -186,6 +186,7 @@ static void uring_queue_open(struct fd_queue *q)
 {
 	struct uring *u = q->host->uring;
 
+	q->share = q->store->direct && q->store->nowait ? URING_SHARE : URING_SHARE_SLOW;
 	for (int i = 0; u->files && i < URING_FILES; i++) {
 		if (u->file_used[i])
 			continue;
