@@ -21,6 +21,7 @@
 #define TASKS_RESERVE 256u   /* to take in and drop the data of those refused */
 #define PDUS_MAX      65536u /* of one reactor */
 #define OBJECT_ALIGN  64u    /* of a transport's private bytes */
+#define SILENT_MS     2000   /* in login, before others are let in instead */
 #define LOGOUT_MS     5000   /* after a Logout Response, for the peer to close */
 
 /* Of the whole process, since that is how the limits are configured. */
@@ -117,14 +118,47 @@ const char *conn_describe(const struct iscsi_conn *c, char *buf, size_t size)
 	return buf;
 }
 
-static bool may_connect(const struct iscsi_policy *policy, const struct sockaddr_storage *peer)
+static void drop_silent(struct iscsi_conn *c, const char *what)
 {
+	char name[400];
+
+	log_peer(LOG_ISCSI, LOG_LEVEL_WARN, "%s: %s; connection closed",
+		 conn_describe(c, name, sizeof(name)), what);
+	iscsi_conn_terminate(c, false);
+}
+
+static bool in_login(const struct iscsi_conn *c)
+{
+	return c->state == CONN_XPT_UP || c->state == CONN_IN_LOGIN;
+}
+
+/* Drops the oldest connection that has not logged in and says nothing; one whose login waits for
+ * us has a session. False: there is none here. */
+static bool make_room(struct iscsi_reactor *ir)
+{
+	uint64_t now = reactor_now_ms(ir->reactor);
+	struct list *pos;
+
+	list_for_each (pos, &ir->conns) {
+		struct iscsi_conn *c = list_entry(pos, struct iscsi_conn, node);
+
+		if (!in_login(c) || c->terminating || c->session || now - c->last_rx_ms < SILENT_MS)
+			continue;
+		drop_silent(c, "says nothing, and others want to log in");
+		return true;
+	}
+	return false;
+}
+
+static bool may_connect(struct iscsi_reactor *ir, const struct sockaddr_storage *peer)
+{
+	const struct iscsi_policy *policy = ir->policy;
 	unsigned conns = atomic_load(&total_conns), fresh = atomic_load(&total_unauthenticated);
 	bool full = policy->max_connections && conns >= policy->max_connections;
 	bool crowded = policy->max_unauthenticated && fresh >= policy->max_unauthenticated;
 	char text[64];
 
-	if (!full && !crowded)
+	if (!full && (!crowded || make_room(ir)))
 		return true;
 	portal_format(peer, text, sizeof(text));
 	log_peer(LOG_ISCSI, LOG_LEVEL_WARN,
@@ -137,15 +171,6 @@ static void set_deadline(struct iscsi_conn *c, uint64_t delay_ms)
 {
 	c->deadline_ms = reactor_now_ms(c->reactor) + delay_ms;
 	reactor_timer_arm(c->reactor, &c->timer, delay_ms);
-}
-
-static void drop_silent(struct iscsi_conn *c, const char *what)
-{
-	char name[400];
-
-	log_peer(LOG_ISCSI, LOG_LEVEL_WARN, "%s: %s; connection closed",
-		 conn_describe(c, name, sizeof(name)), what);
-	iscsi_conn_terminate(c, false);
 }
 
 /* Discovery sessions get no NOP-In (RFC 7143 7.4.3): one that has been silent for as long as would
@@ -232,7 +257,7 @@ struct iscsi_conn *iscsi_conn_create(struct reactor *r, const struct datamover_o
 	struct iscsi_reactor *ir = iscsi_reactor_of(r);
 	struct iscsi_conn *c;
 
-	if (!ir || !may_connect(ir->policy, peer))
+	if (!ir || !may_connect(ir, peer))
 		return NULL;
 	c = calloc(1, aligned(sizeof(*c)) + dm->conn_size);
 	if (!c)
@@ -261,11 +286,6 @@ struct iscsi_conn *iscsi_conn_create(struct reactor *r, const struct datamover_o
 	atomic_fetch_add(&total_unauthenticated, 1);
 	stats_add(ir->stats, STAT_CONNECTIONS_OPENED, 1);
 	return c;
-}
-
-static bool in_login(const struct iscsi_conn *c)
-{
-	return c->state == CONN_XPT_UP || c->state == CONN_IN_LOGIN;
 }
 
 static void count_out_of_login(struct iscsi_conn *c)

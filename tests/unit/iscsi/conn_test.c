@@ -18,6 +18,11 @@ static void tight(struct iscsi_policy *p)
 	p->login_timeout_s = 1;
 }
 
+static void crowded(struct iscsi_policy *p)
+{
+	p->max_unauthenticated = 2;
+}
+
 START_TEST(limits)
 {
 	struct fake_initiator i;
@@ -160,4 +165,31 @@ START_TEST(stamps)
 }
 END_TEST
 
-UNIT_MAIN("iscsi/conn", limits, silent, too_early, after_logout, portals, stamps)
+/* Those that connect and say nothing do not keep out those that mean it. */
+START_TEST(half_open_make_room)
+{
+	struct fake_conn *mute, *fresh;
+	struct fake_initiator i;
+
+	rig_start(&rig, crowded);
+	mute = fake_connect(&rig.net, NULL);
+	fresh = fake_connect(&rig.net, NULL);
+	fresh->c->last_rx_ms -= 1000;
+	ck_assert_ptr_null(fake_connect(&rig.net, NULL)); /* both may be about to speak */
+	mute->c->last_rx_ms -= 3000;
+	i = rig_login(&rig, NULL);
+	ck_assert(fake_closed(mute));
+	ck_assert(fresh->c && i.fc->c);
+	ck_assert_uint_eq(iscsi_reactor_of(rig.net.reactor)->n_unauthenticated, 1);
+	/* One that goes already makes no room twice. */
+	mute = fake_connect(&rig.net, NULL);
+	mute->c->last_rx_ms -= 3000;
+	ck_assert_ptr_nonnull(fake_connect(&rig.net, NULL));
+	ck_assert_ptr_null(fake_connect(&rig.net, NULL));
+	ck_assert(fake_closed(mute));
+	rig_stop(&rig);
+}
+END_TEST
+
+UNIT_MAIN("iscsi/conn", limits, silent, too_early, after_logout, portals, stamps,
+	  half_open_make_room)
