@@ -63,6 +63,7 @@ void ini_login_header(struct ini *i, struct bhs_login_request *ret, int csg, int
 	put_be32(ret->exp_statsn, i->exp_statsn);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the fields of one header */
 void ini_command(struct ini *i, struct bhs_scsi_command *ret, uint64_t lun, uint8_t flags,
 		 uint32_t edtl, const uint8_t *cdb, size_t cdb_length)
 {

@@ -6,12 +6,12 @@ enum { TUR, READ_ONE, WRITE_ONE };
 
 static const struct odd {
 	const char *name;
-	uint8_t flags; /* byte 1, whole */
-	uint8_t command;
+	uint32_t flags; /* byte 1, whole */
+	uint32_t command;
 	uint32_t edtl, data;
-	uint32_t itt;   /* 0: a good one */
-	uint8_t reject; /* 0: status instead */
-	uint8_t status;
+	uint32_t itt;    /* 0: a good one */
+	uint16_t reject; /* 0: status instead */
+	uint16_t status;
 } odds[] = {
 	{ "no F, no W", 0x41, READ_ONE, 512, 0, 0, REJECT_INVALID_PDU_FIELD, 0 },
 	{ "neither R nor W, data expected", 0x81, TUR, 512, 0, 0, REJECT_INVALID_PDU_FIELD, 0 },
@@ -44,12 +44,12 @@ START_TEST(flags_and_lengths)
 	ready(i, LUN_RAM);
 	cmdsn = i->cmdsn;
 	ini_command(i, &h, LUN_RAM, 0, o->edtl, cdbs[o->command], 10);
-	h.flags = o->flags;
+	h.flags = (uint8_t)o->flags;
 	if (o->itt)
 		put_be32(h.itt, o->itt);
 	ck_assert(!ini_send(i, (uint8_t *)&h, data, o->data));
 	if (!o->reject) {
-		expect_status(i, get_be32(h.itt), o->status);
+		expect_status(i, get_be32(h.itt), (uint8_t)o->status);
 		return;
 	}
 	p = expect(i, ISCSI_OP_REJECT);

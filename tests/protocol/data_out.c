@@ -369,7 +369,7 @@ START_TEST(outstanding_r2ts)
 {
 	static const unsigned limit[] = { 1, 3, 8 };
 	struct ini *i;
-	const struct ini_pdu *r2t[8];
+	const struct ini_pdu *r2t[8] = { 0 };
 	unsigned have = 0, answered = 0;
 	char keys[128];
 	uint32_t itt;

@@ -334,7 +334,7 @@ END_TEST
 
 void fuzz_suite(TCase *c)
 {
-	tcase_set_timeout(c, getenv("HAWSER_FUZZ_PDUS") ? 36000 : patience(60000) / 1000);
+	tcase_set_timeout(c, getenv("HAWSER_FUZZ_PDUS") ? 36000 : patience(60));
 	add(c, full_feature);
 	add(c, before_login);
 }

@@ -113,7 +113,7 @@ START_TEST(name_too_long)
 	char text[512] = "InitiatorName=" BASE;
 
 	memset(text + strlen(text), 'a', 224 - strlen(BASE));
-	strcat(text, "\nTargetName=" T_MAIN);
+	memcpy(text + strlen(text), "\nTargetName=" T_MAIN, sizeof("\nTargetName=" T_MAIN));
 	ck_assert_int_eq(login_status(login_step(i, OP_TO_FULL, text)), LOGIN_INITIATOR_ERROR);
 	expect_close(i);
 }

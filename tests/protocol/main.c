@@ -75,7 +75,7 @@ static SRunner *runner_create(void)
 		TCase *c = tcase_create(cases[i].name);
 
 		case_name = cases[i].name;
-		tcase_set_timeout(c, patience(60000) / 1000);
+		tcase_set_timeout(c, patience(60));
 		tcase_add_checked_fixture(c, NULL, witness_check);
 		cases[i].fill_in(c);
 		suite_add_tcase(suite, c);

@@ -138,6 +138,7 @@ void send_data_out(struct ini *i, const struct data_out *d)
 	ck_assert(!ini_send(i, (uint8_t *)&h, d->data, d->length));
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the fields of one PDU */
 uint32_t start_write(struct ini *i, uint64_t lun, uint32_t lba, uint16_t blocks, bool final,
 		     const uint8_t *immediate, uint32_t immediate_length)
 {

@@ -7,7 +7,7 @@ static uint8_t data[65536];
 static const struct function {
 	const char *name;
 	uint8_t function;
-	uint64_t lun;
+	uint16_t lun;
 	uint8_t response;
 } functions[] = {
 	{ "ABORT TASK SET", ISCSI_TMF_ABORT_TASK_SET, LUN_RAM, ISCSI_TMF_RSP_COMPLETE },
