@@ -5,12 +5,12 @@
 #include "transport/tcp/listen.h"
 #include "daemon/base/log.h"
 #include "daemon/base/reactor.h"
+#include "daemon/base/text.h"
 #include "transport/portal.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -71,7 +71,7 @@ static void rest(struct tcp_listener *l, int err)
 {
 	log_peer(LOG_TCP, LOG_LEVEL_ERROR,
 		 "portal %s: cannot accept: %s; new connections wait (raise LimitNOFILE?)",
-		 l->portal->text, strerror(err));
+		 l->portal->text, text_errno(err));
 	reactor_fd_mod(l->portal->control, &l->rfd, 0);
 	reactor_timer_arm(l->portal->control, &l->pause, PAUSE_MS);
 }

@@ -14,14 +14,16 @@ static bool has_room(const struct tcp_batch *b, unsigned iovs)
 
 static void add_iov(struct tcp_batch *b, const void *p, size_t n)
 {
-	struct iovec *last = b->n_iov ? &b->iov[b->n_iov - 1] : NULL;
+	struct iovec *last = b->n_iov ? &b->iov[b->n_iov - 1] : NULL, *v;
 
 	b->left += n;
 	if (last && (uint8_t *)last->iov_base + last->iov_len == p) {
 		last->iov_len += n;
 		return;
 	}
-	b->iov[b->n_iov++] = (struct iovec){ (void *)(uintptr_t)p, n };
+	v = &b->iov[b->n_iov++];
+	memcpy(&v->iov_base, &p, sizeof(p)); /* sendmsg only reads it, whatever the type says */
+	v->iov_len = n;
 }
 
 static struct tcp_head *add_head(struct tcp_batch *b, bool digest)
@@ -185,7 +187,8 @@ static void build_data_in(struct tcp_conn *c, struct tcp_task *tt, uint32_t leng
 	put_be32(h->buffer_offset, tt->at);
 	iscsi_stamp(c->conn, head->bhs, status);
 	if (status) {
-		h->flags = (uint8_t)(h->flags | ISCSI_DATA_IN_STATUS | iscsi_residual(t, &residual));
+		h->flags =
+		    (uint8_t)(h->flags | ISCSI_DATA_IN_STATUS | iscsi_residual(t, &residual));
 		h->status = t->scsi.status;
 		put_be32(h->residual, residual);
 	} else {

@@ -68,7 +68,7 @@ static void settle(struct tcp_conn *c, struct tcp_batch *b)
 		struct tcp_owed *o = &b->owed[i];
 		struct tcp_task *tt;
 
-		if (o->pdu) {
+		if (!o->task) {
 			iscsi_control_sent(c->conn, o->pdu);
 			continue;
 		}
