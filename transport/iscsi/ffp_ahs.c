@@ -6,10 +6,11 @@
 #include "daemon/base/cursor.h"
 #include "transport/iscsi/ffp.h"
 
-#define CDB_IN_BHS   16u
-#define CDB_MAX      260u
-#define CDB_VARIABLE 0x7f /* its byte 7 says how many bytes follow the first eight (SPC-4 4.3.3)   \
-			   */
+#define CDB_IN_BHS 16u
+#define CDB_MAX    260u
+#define CDB_VARIABLE                                                                               \
+	0x7f /* its byte 7 says how many bytes follow the first eight (SPC-4 4.3.3)                \
+	      */
 #define BIDI_AHS_LENGTH 5u
 
 static uint8_t extended_cdb(struct reader *body, uint16_t ahs_length, struct ffp_ahs *ret)
