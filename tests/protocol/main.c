@@ -31,6 +31,7 @@ static const struct {
 	{ "nop", nop_suite },
 	{ "command", command_suite },
 	{ "data_out", data_out_suite },
+	{ "data_wrong", data_wrong_suite },
 	{ "data_in", data_in_suite },
 	{ "residual", residual_suite },
 	{ "tmf", tmf_suite },

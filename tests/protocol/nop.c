@@ -2,6 +2,9 @@
 /* NOP-Out and NOP-In. */
 #include "tests/protocol/protocol.h"
 
+#include <sys/socket.h>
+#include <sys/time.h>
+
 static const struct ini_pdu *ping_with(struct ini *i, const void *data, uint32_t length,
 				       bool immediate)
 {
@@ -130,6 +133,27 @@ START_TEST(while_the_store_stalls)
 }
 END_TEST
 
+/* One that asks and never listens is not listened to for ever, and costs nobody anything. */
+/* covers: P-030 E-019 */
+START_TEST(deaf)
+{
+	struct ini *i = session(T_MAIN), *other = session(T_MAIN);
+	struct timeval tv = { .tv_usec = 300000 };
+	static uint8_t data[65536];
+	size_t taken = 0;
+	struct bhs_nop h;
+
+	setsockopt(i->fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	for (; taken < 64u << 20; taken += sizeof(data)) {
+		ini_nop(i, &h, true);
+		if (ini_send(i, (uint8_t *)&h, data, sizeof(data)))
+			break;
+	}
+	ck_assert_msg(taken < 64u << 20, "64 MiB of pings were taken, no answer read");
+	ready(other, LUN_RAM);
+}
+END_TEST
+
 void nop_suite(TCase *c)
 {
 	add(c, echo);
@@ -138,4 +162,5 @@ void nop_suite(TCase *c)
 	add(c, without_a_tag);
 	add(c, waits_for_its_turn);
 	add(c, while_the_store_stalls);
+	add(c, deaf);
 }
