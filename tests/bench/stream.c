@@ -94,7 +94,7 @@ void stream_close(struct stream *s)
 }
 
 /* Queues a complete header and its payload, with digests if they are in force. */
-static void add_pdu(struct stream *s, const void *bhs, const void *payload, uint32_t length)
+static void add_pdu(struct stream *s, const void *bhs, uint8_t *payload, uint32_t length)
 {
 	struct stream_head *h = &s->heads[s->n_heads++];
 	size_t n = ISCSI_BHS_SIZE;
@@ -109,7 +109,7 @@ static void add_pdu(struct stream *s, const void *bhs, const void *payload, uint
 	s->iov[s->n_iov++] = (struct iovec){ h, n };
 	if (!length)
 		return;
-	s->iov[s->n_iov++] = (struct iovec){ (void *)(uintptr_t)payload, length };
+	s->iov[s->n_iov++] = (struct iovec){ payload, length };
 	if (!s->ini.data_digest)
 		return;
 	crc32c_put(h->data_digest, crc32c_final(crc32c_update(CRC32C_INIT, payload, length)));
