@@ -21,7 +21,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* A store that hangs holds its share of the context; what is beyond goes to its own threads. */
+/* A store that hangs holds its share of the context, no more. */
 enum { AIO_DEPTH = 2048, AIO_SHARE = 512, AIO_BATCH = 128 };
 
 struct aio {
@@ -65,7 +65,6 @@ static void prepare(struct aio *a, struct backing_io *io)
 				 flags);
 	}
 	io_set_eventfd(iocb, a->ready.fd);
-	fd_queue_of(io)->in_kernel++;
 	push(a, io);
 }
 
@@ -73,23 +72,28 @@ static void submit(struct fd_queue *q, struct backing_io *io)
 {
 	struct fd_store *s = q->store;
 	bool rw = io->kind == BACKING_READ || io->kind == BACKING_WRITE;
-
 	bool nowait = atomic_load_explicit(&s->nowait, memory_order_relaxed);
 
-	if (rw && s->direct && nowait && q->host->aio && q->in_kernel < AIO_SHARE)
-		prepare(q->host->aio, io);
-	else if (io->kind == BACKING_READ && !s->direct && nowait)
+	if (rw && s->direct && nowait && q->host->aio) {
+		if (fd_admit(q, io))
+			prepare(q->host->aio, io);
+	} else if (io->kind == BACKING_READ && !s->direct && nowait) {
 		engine_inline(q, io);
-	else
+	} else {
 		fd_offload(q, io);
+	}
 }
 
 /* res: bytes or a negative errno. The rest of a short transfer is for a thread: it is rare. */
-static void complete(struct backing_io *io, long res)
+static void complete(struct aio *a, struct backing_io *io, long res)
 {
+	struct fd_queue *q = fd_queue_of(io);
 	struct fd_state *s = fd_state(io);
+	struct backing_io *next;
 
-	fd_queue_of(io)->in_kernel--;
+	fd_leave(q, io);
+	while ((next = fd_next_admitted(q))) /* before done runs, which may close the queue */
+		prepare(a, next);
 	s->moved = res > 0 ? (uint64_t)res : 0;
 	if (s->moved == io->length)
 		fd_finish(io, 0);
@@ -111,7 +115,7 @@ static bool reap(struct aio *a)
 		n = io_getevents(a->context, 0, AIO_BATCH, events, &now);
 		for (int i = 0; i < n; i++) {
 			a->in_kernel--;
-			complete(io_of(events[i].obj), (long)events[i].res);
+			complete(a, io_of(events[i].obj), (long)events[i].res);
 			any = true;
 		}
 	}
@@ -151,7 +155,7 @@ static bool refused(struct aio *a, int rc)
 	if (rc == -EINTR)
 		return true;
 	list_del(n);
-	complete(list_entry(n, struct backing_io, node), rc);
+	complete(a, list_entry(n, struct backing_io, node), rc);
 	return true;
 }
 
@@ -226,7 +230,12 @@ void aio_stop(struct aio *a)
 	free(a);
 }
 
-static void no_queue(struct fd_queue *q)
+static void queue_open(struct fd_queue *q)
+{
+	q->share = AIO_SHARE;
+}
+
+static void queue_close(struct fd_queue *q)
 {
 	(void)q; /* nothing is kept by queue */
 }
@@ -235,8 +244,8 @@ const struct fd_engine aio_engine = {
 	.name = "aio",
 	.usable = aio_usable,
 	.submit = submit,
-	.queue_open = no_queue,
-	.queue_close = no_queue,
+	.queue_open = queue_open,
+	.queue_close = queue_close,
 };
 
 #endif

@@ -6,8 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -25,6 +27,17 @@ int fd_open_path(const struct backing_params *p, int flags, unsigned mode)
 		fd = open(p->path, flags | O_CLOEXEC, mode);
 	while (fd < 0 && errno == EINTR);
 	return fd < 0 ? -errno : fd;
+}
+
+static int find_disk(struct fd_store *s)
+{
+	struct stat st;
+
+	if (s->memory || !s->local)
+		return 0;
+	if (fstat(s->fd, &st) < 0)
+		return -errno;
+	return fd_disk_get(s->device ? st.st_rdev : st.st_dev, &s->disk);
 }
 
 static int probe_nowait(struct fd_store *s)
@@ -69,6 +82,9 @@ int fd_store_setup(struct fd_store *s, const struct backing_params *p, char **re
 	if (rc < 0)
 		return rc;
 	s->b.info.engine = s->engine->name;
+	rc = find_disk(s);
+	if (rc < 0)
+		return rc;
 	return offload_queue_create(s->path, FD_OFFLOAD_WIDTH, &s->offload);
 }
 
@@ -77,6 +93,7 @@ void fd_store_free(struct fd_store *s)
 	if (!s)
 		return;
 	offload_queue_destroy(s->offload);
+	fd_disk_put(s->disk);
 	if (s->fd >= 0)
 		close(s->fd);
 	free(s->path);
@@ -102,6 +119,7 @@ int fd_queue_open(struct backing *b, struct reactor *r, struct backing_queue **r
 	q->store = s;
 	q->host = h;
 	q->file_index = -1;
+	q->share = UINT_MAX;
 	list_init(&q->waiting);
 	q->engine = engine_for(h, s->engine);
 	q->engine->queue_open(q);
@@ -189,6 +207,7 @@ void fd_submit(struct backing_queue *bq, struct backing_io *io)
 
 	s->moved = 0;
 	s->pending = 0;
+	s->admitted = 0;
 	s->stage = 0;
 	s->error = 0;
 	if (rw && q->store->memory)

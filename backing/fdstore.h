@@ -18,6 +18,7 @@
 #endif
 
 struct fd_queue;
+struct fd_disk;
 struct engine_host;
 
 /* How a range is trimmed or zeroed; each purpose has a chain of ways, best first, and steps down
@@ -61,7 +62,8 @@ struct fd_store {
 	const struct fd_engine *engine;
 	struct fd_chain chains[FD_PURPOSES];
 	struct offload_queue *offload;
-	char *path; /* for messages */
+	struct fd_disk *disk; /* NULL: none, memory */
+	char *path;           /* for messages */
 };
 
 struct fd_queue {
@@ -83,7 +85,8 @@ struct fd_state {
 #endif
 	};
 	uint64_t moved;   /* bytes that are done */
-	uint16_t pending; /* uring: pieces in the kernel */
+	uint8_t pending;  /* uring: pieces in the kernel */
+	uint8_t admitted; /* admit.c */
 	uint8_t stage;    /* uring: enum uring_stage */
 	uint8_t way;      /* enum fd_way of the piece in flight */
 	int32_t error;    /* first one */
@@ -131,6 +134,17 @@ int fd_open_path(const struct backing_params *p, int flags, unsigned mode); /* f
 /* fdsync.c: what an io that has ended with result is to report. */
 int fd_sync_result(struct fd_store *s, const struct backing_io *io, int result);
 
+/* admit.c */
+/* The disk that a device number belongs to. */
+int fd_disk_get(unsigned long long dev, struct fd_disk **ret);
+void fd_disk_put(struct fd_disk *d); /* NULL allowed */
+/* True: io may go down now. Else it waits, or a thread has it. */
+bool fd_admit(struct fd_queue *q, struct backing_io *io);
+/* io has come back; before it ends or goes on. */
+void fd_leave(struct fd_queue *q, struct backing_io *io);
+/* After fd_leave: one that may go down now, or NULL. Call until NULL. */
+struct backing_io *fd_next_admitted(struct fd_queue *q);
+
 /* fdspace.c */
 void fd_space_setup(struct fd_store *s, bool can_punch, bool can_discard);
 enum fd_way fd_way_now(struct fd_store *s, const struct backing_io *io);
@@ -159,5 +173,7 @@ int fd_lock(int fd, bool read_only);
 /* sysfs.c */
 /* A number from /sys/dev/block/MAJ:MIN/NAME or, for a partition, its disk. 0 or -errno. */
 int sysfs_block_u64(unsigned long long dev, const char *name, uint64_t *ret);
+/* The disk that a partition is on; else dev itself. */
+unsigned long long sysfs_whole_disk(unsigned long long dev);
 
 #endif

@@ -34,7 +34,6 @@ static struct io_uring_sqe *take_sqe(struct uring *u, struct backing_io *io)
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&u->ring);
 
 	u->in_kernel++;
-	fd_queue_of(io)->in_kernel++;
 	fd_state(io)->pending++;
 	return sqe;
 }
@@ -216,16 +215,18 @@ static bool start(struct uring *u, struct backing_io *io)
 	return true;
 }
 
-/* First come, first served, within the queue and within the ring. */
-static void start_or_wait(struct uring *u, struct backing_io *io)
+/* First come, first served, within the ring. */
+static void go(struct uring *u, struct backing_io *io)
 {
-	struct fd_queue *q = fd_queue_of(io);
-
-	if (q->in_kernel >= q->share || !list_empty(&q->waiting))
-		list_add_tail(&q->waiting, &io->node);
-	else if (!list_empty(&u->backlog) || !start(u, io))
+	if (!list_empty(&u->backlog) || !start(u, io))
 		list_add_tail(&u->backlog, &io->node);
 	uring_later(u);
+}
+
+static void start_or_wait(struct uring *u, struct backing_io *io)
+{
+	if (fd_admit(fd_queue_of(io), io))
+		go(u, io);
 }
 
 /* A short TRIM or ZERO by fallocate where that is the way, else on a thread, which cuts pieces. */
@@ -315,10 +316,9 @@ static void complete(struct uring *u, struct backing_io *io, int res)
 	struct fd_queue *q = fd_queue_of(io);
 	struct fd_state *s = fd_state(io);
 	bool rw = s->stage == STAGE_RUNS || s->stage == STAGE_REST;
-	struct list *next;
+	struct backing_io *next;
 
 	u->in_kernel--;
-	q->in_kernel--;
 	s->pending--;
 	if (rw && res == 0)
 		res = -EIO; /* the file has become shorter behind our back */
@@ -326,14 +326,11 @@ static void complete(struct uring *u, struct backing_io *io, int res)
 		s->error = res;
 	if (rw && res > 0)
 		s->moved += (uint64_t)res;
-	/* Before done runs, which may close the queue. */
-	next = q->in_kernel < q->share ? list_pop(&q->waiting) : NULL;
-	if (next) {
-		list_add_tail(&u->backlog, next);
-		uring_later(u);
-	}
 	if (s->pending)
 		return;
+	fd_leave(q, io);
+	while ((next = fd_next_admitted(q))) /* before done runs, which may close the queue */
+		go(u, next);
 	if (rw)
 		rw_complete(u, io);
 	else if (s->stage == STAGE_SPACE)

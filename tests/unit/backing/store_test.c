@@ -45,6 +45,8 @@ static bool start(struct rig *r, int i, uint64_t size)
 
 	if (v->engine && !engine_wanted(v->engine) && strcmp(v->engine, "offload") != 0)
 		return false;
+	if (v->cache == BACKING_CACHE_DIRECT && !has_direct_io(v->dir))
+		return false;
 	rig_start(r);
 	if (v->dir)
 		p.path = temp_path(v->dir, "store");

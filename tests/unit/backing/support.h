@@ -15,6 +15,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,20 @@ static inline const char *temp_path(const char *dir, const char *name)
 
 	snprintf(path, sizeof(path), "%s/hawser-test-%d-%s", dir, (int)getpid(), name);
 	return path;
+}
+
+/* False, and says so, where the file system of dir has no direct I/O. */
+static inline bool has_direct_io(const char *dir)
+{
+	const char *path = temp_path(dir, "direct");
+	int fd = open(path, O_RDWR | O_CREAT | O_DIRECT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		printf("%s has no direct I/O: it is not tried there\n", dir);
+	else
+		close(fd);
+	unlink(path);
+	return fd >= 0;
 }
 
 static inline void rig_start(struct rig *r)
