@@ -64,7 +64,8 @@ changer() {
 	local with=$conf.with without=$conf.without turn=0
 	while [ ! -e "$dir/stop" ]; do
 		turn=$((turn + 1))
-		if [ $((turn % 2)) = 1 ]; then cp "$with" "$conf"; else cp "$without" "$conf"; fi
+		if [ $((turn % 2)) = 1 ]; then cp "$with" "$conf.new"; else cp "$without" "$conf.new"; fi
+		mv "$conf.new" "$conf" # at once: half a file would be another configuration
 		kill -HUP "$daemon_pid"
 		sleep 0.2
 	done
