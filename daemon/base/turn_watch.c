@@ -24,10 +24,11 @@ void turn_watch_end(struct turn_watch *w, const char *reactor, uint64_t took_us)
 	if (took_us < TURN_WATCH_US || slept() == w->slept)
 		return;
 	w->stuck++;
-	log_error(LOG_BASE,
-		  "reactor %s: a turn took %llu ms and slept in it; a call in it blocks, and every "
-		  "connection of the reactor with it",
-		  reactor, (unsigned long long)took_us / 1000);
+	/* A warning: nobody has lost anything yet, and a machine that swaps does the same. */
+	log_warn(LOG_BASE,
+		 "reactor %s: a turn took %llu ms and slept in it; a call in it blocks, and every "
+		 "connection of the reactor with it",
+		 reactor, (unsigned long long)took_us / 1000);
 }
 
 #endif
