@@ -91,7 +91,7 @@ static const struct scsi_op rows[ROWS] = {
 		.timeout_s = 10, .plan = spc_plan_inquiry, .usage = { 0x12, 0x01, FF3 } },
 	[ROW_MODE_SELECT6] = {
 		ID(0x15), .name = "MODE SELECT(6)", .cdb_length = 6, .direction = DIR_OUT,
-		.access = ACCESS_WRITE, .flags = OP_NONE, .timeout_s = 30,
+		.access = ACCESS_WRITE, .flags = OP_SHARED, .timeout_s = 30,
 		.plan = mode_plan_select, .params = mode_params_select,
 		.usage = { 0x15, 0x10, 0, 0, 0xff } },
 	[ROW_MODE_SENSE6] = {
@@ -100,7 +100,7 @@ static const struct scsi_op rows[ROWS] = {
 		.plan = mode_plan_sense, .usage = { 0x1a, 0x08, FF3 } },
 	[ROW_START_STOP_UNIT] = {
 		ID(0x1b), .name = "START STOP UNIT", .cdb_length = 6, .direction = DIR_NONE,
-		.access = ACCESS_WRITE, .flags = OP_NONE, .timeout_s = 60,
+		.access = ACCESS_WRITE, .flags = OP_SHARED, .timeout_s = 60,
 		.plan = sbc_plan_start_stop, .usage = { 0x1b, 0x01, 0, 0x0f, 0xf7 } },
 	[ROW_PREVENT_ALLOW] = {
 		ID(0x1e), .name = "PREVENT ALLOW MEDIUM REMOVAL", .cdb_length = 6,
@@ -147,7 +147,7 @@ static const struct scsi_op rows[ROWS] = {
 		.usage = { 0x42, 0, 0, 0, 0, 0, 0x1f, FF2 } },
 	[ROW_MODE_SELECT10] = {
 		ID(0x55), .name = "MODE SELECT(10)", .cdb_length = 10, .direction = DIR_OUT,
-		.access = ACCESS_WRITE, .flags = OP_NONE, .timeout_s = 30,
+		.access = ACCESS_WRITE, .flags = OP_SHARED, .timeout_s = 30,
 		.plan = mode_plan_select, .params = mode_params_select,
 		.usage = { 0x55, 0x10, 0, 0, 0, 0, 0, FF2 } },
 	[ROW_MODE_SENSE10] = {
@@ -327,7 +327,8 @@ bool scsi_op_check(const struct scsi_op *op, const struct scsi_request *rq, stru
 {
 	uint64_t cdb[2], usage[2];
 
-	if ((op->flags & OP_CHANGES) && rq->read_only) {
+	if (((op->flags & OP_CHANGES) && rq->read_only) ||
+	    ((op->flags & OP_SHARED) && rq->itl && rq->itl->read_only)) {
 		*ret = sense_write_protected();
 		return false;
 	}

@@ -33,7 +33,10 @@ enum scsi_op_flags {
 	OP_REMOVABLE = 32, /* offered only with RMB=1 */
 	OP_UNMAP = 64,     /* offered only where the store can give space back */
 	OP_LUN_BITS = 128, /* bits 7..5 of byte 1 may hold a SCSI-2 LUN and are ignored (ESX) */
-	OP_NONE = 256,     /* filled in, and nothing of the above */
+	OP_SHARED = 256,   /* changes what all nexuses of the LU share: refused with 7/27/00 for a
+			      nexus whose LUN map is read-only; not for a read-only LU, nor with
+			      SWP=1, which MODE SELECT takes back */
+	OP_NONE = 512,     /* filled in, and nothing of the above */
 };
 
 /* All that a plan may look at. */
@@ -73,7 +76,7 @@ const struct scsi_op *scsi_op_find(const struct scsi_request *rq, struct scsi_se
 
 /* The two halves of scsi_op_find, for who has something to ask in between (unit attentions go
  * before the look at fields). lookup: opcode and service action, whether it is offered. check:
- * OP_CHANGES on a read-only LU, length, reserved bits; false: *ret says why. */
+ * OP_CHANGES on a read-only LU, OP_SHARED, length, reserved bits; false: *ret says why. */
 const struct scsi_op *scsi_op_lookup(const struct scsi_request *rq, struct scsi_sense *ret);
 bool scsi_op_check(const struct scsi_op *op, const struct scsi_request *rq, struct scsi_sense *ret);
 

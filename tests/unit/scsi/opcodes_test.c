@@ -196,6 +196,25 @@ START_TEST(read_only_comes_before_any_field)
 }
 END_TEST
 
+/* What one nexus does to all others is not for one that may only read. A read-only LU, or SWP, is
+ * another matter: MODE SELECT is how SWP is taken back. */
+START_TEST(read_only_nexus_changes_nothing_shared)
+{
+	plan_setup();
+	fx_rq.read_only = true;
+	ck_assert_int_eq(PLAN(0x1b, 0, 0, 0, 0x01).kind, PLAN_ACTION);
+	ck_good(PLAN(0x15, 0x10, 0, 0, 0));
+	fx_itl.read_only = true;
+	ck_sense(PLAN(0x1b, 0, 0, 0, 0x00), SENSE_DATA_PROTECT, 0x2700); /* stop */
+	ck_sense(PLAN(0x1b, 0, 0, 0, 0x01), SENSE_DATA_PROTECT, 0x2700); /* start */
+	ck_sense(PLAN(0x15, 0x10, 0, 0, 24), SENSE_DATA_PROTECT, 0x2700);
+	ck_sense(PLAN(0x55, 0x10, 0, 0, 0, 0, 0, 0, 24), SENSE_DATA_PROTECT, 0x2700);
+	ck_assert_int_eq(PLAN(0x1a, 0x08, 0x3f, 0, 0xff).kind, PLAN_ANSWER); /* MODE SENSE */
+	ck_assert_int_ne(PLAN(0x35).kind, PLAN_FAIL);                        /* flush */
+	ck_good(PLAN(0x00));
+}
+END_TEST
+
 START_TEST(conditional_commands)
 {
 	plan_setup();
@@ -268,5 +287,5 @@ END_TEST
 UNIT_MAIN("scsi/opcodes", every_row_is_filled_in, order_and_index_agree_with_the_rows,
 	  writers_are_writers, every_opcode_and_service_action, every_bit_of_every_cdb,
 	  what_follows_a_short_cdb_is_ignored, short_cdb_is_refused, obsolete_bits,
-	  read_only_comes_before_any_field, conditional_commands, random_cdbs_and_lists,
-	  mandatory_commands_are_there)
+	  read_only_comes_before_any_field, read_only_nexus_changes_nothing_shared,
+	  conditional_commands, random_cdbs_and_lists, mandatory_commands_are_there)
