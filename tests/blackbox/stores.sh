@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# covers: fault-H06
+# covers: fault-H06 fault-O05
 #
 # A store that cannot be opened leaves its unit out, says why, and the rest
 # serves; a store that fails in part fails there only.
@@ -38,6 +38,23 @@ refused damaged/place-fails 1 . qemu-io -f raw -c 'read -P 0x51 8M 4K' "$(url 0)
 check damaged/before qemu-io -f raw -c 'read -P 0x51 0 8M' "$(url 0)"
 check damaged/behind qemu-io -f raw -c 'read -P 0x51 8196K 4M' "$(url 0)"
 stop_hawserd
+
+# A store that does not answer holds its own unit, not the daemon and not its end.
+lus=() targets=()
+lu hangs 'type = "ram"' 'size = "16MiB"' 'fault = "hang kind=read"'
+thin_lu good 64MiB
+target "$iqn" 0=hangs 1=good
+configure 'shutdown_timeout_s = 2;'
+start_hawserd
+qemu-io -f raw -c 'read 0 1M' "$(url 0)" >/dev/null 2>&1 &
+stuck=$!
+check hangs/others-serve timeout 20 qemu-io -f raw -c 'write -P 0x61 0 1M' -c 'read -P 0x61 0 1M' "$(url 1)"
+check hangs/logins-go-on timeout 20 iscsi-inq "$(url 1)"
+begin=$SECONDS
+stop_hawserd
+at_most hangs/ends-in-time 20 $((SECONDS - begin))
+kill $stuck 2>/dev/null
+wait $stuck 2>/dev/null
 
 # A file that QEMU has open is not opened too, nor the other way round.
 lus=() targets=()

@@ -14,6 +14,15 @@ done < <(files 'docs/*.[1-9]')
 [ $pages -gt 0 ] || fault "no manual page below docs"
 verdict mandoc 'manual pages with findings'
 
+# Each verb of hawserctl has its item.
+if [ -x "$build_dir/tools/hawserctl" ]; then
+	while read -r noun verb _; do
+		grep -qE "^\.It Cm $noun $verb( |\$)" docs/man/hawserctl.8 ||
+			fault "hawserctl $noun $verb has no item in docs/man/hawserctl.8"
+	done < <("$build_dir/tools/hawserctl" help | sed -n 's/^  \([a-z]\)/\1/p')
+	verdict verbs 'verbs without an item in hawserctl(8)'
+fi
+
 # page NAME: the file of a manual page.
 page() {
 	files "docs/*$1" | head -n 1
