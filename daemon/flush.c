@@ -13,12 +13,14 @@
 
 struct flush {
 	struct daemon *daemon;
-	unsigned pending, failed;
+	struct list ones; /* flush_one.node: not answered yet */
+	unsigned failed;
 	void (*done)(struct flush *f, unsigned failed);
 	void *arg;
 };
 
 struct flush_one {
+	struct list node; /* flush->ones */
 	struct flush *flush;
 	struct scsi_lu *lu; /* counted */
 	struct reactor_msg msg;
@@ -35,9 +37,10 @@ static void back(struct reactor_msg *msg)
 			  text_errno(-o->io.result));
 		f->failed++;
 	}
+	list_del(&o->node);
 	lu_unref(o->lu);
 	free(o);
-	if (--f->pending)
+	if (!list_empty(&f->ones))
 		return;
 	f->done(f, f->failed);
 	free(f);
@@ -85,6 +88,7 @@ static void add(struct flush *f, struct node_lu *l)
 	struct flush_one *o = calloc(1, sizeof(*o));
 
 	if (!o) {
+		log_error(LOG_DAEMON, "lu %s: no memory to flush it", l->config.name);
 		f->failed++;
 		return;
 	}
@@ -92,7 +96,7 @@ static void add(struct flush *f, struct node_lu *l)
 	o->lu = l->lu;
 	lu_ref(o->lu);
 	o->msg.run = go;
-	f->pending++;
+	list_add_tail(&f->ones, &o->node);
 	reactor_send(f->daemon->set[0], &o->msg);
 }
 
@@ -104,6 +108,7 @@ struct flush *flush_begin(struct daemon *d, void (*done)(struct flush *f, unsign
 
 	if (!f)
 		return NULL;
+	list_init(&f->ones);
 	f->daemon = d;
 	f->done = done;
 	f->arg = arg;
@@ -113,7 +118,7 @@ struct flush *flush_begin(struct daemon *d, void (*done)(struct flush *f, unsign
 		if (needs_flush(nl))
 			add(f, nl);
 	}
-	if (f->pending)
+	if (!list_empty(&f->ones))
 		return f;
 	free(f);
 	return NULL;
@@ -122,4 +127,12 @@ struct flush *flush_begin(struct daemon *d, void (*done)(struct flush *f, unsign
 void *flush_arg(const struct flush *f)
 {
 	return f->arg;
+}
+
+void flush_each_pending(const struct flush *f, void (*each)(const char *lu, void *arg), void *arg)
+{
+	struct list *l;
+
+	list_for_each (l, &f->ones)
+		each(list_entry(l, struct flush_one, node)->lu->id.name, arg);
 }

@@ -14,5 +14,7 @@ struct flush;
 struct flush *flush_begin(struct daemon *d, void (*done)(struct flush *f, unsigned failed),
 			  void *arg);
 void *flush_arg(const struct flush *f);
+/* The names of the LUs whose stores have not answered yet. Before done. */
+void flush_each_pending(const struct flush *f, void (*each)(const char *lu, void *arg), void *arg);
 
 #endif

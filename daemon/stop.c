@@ -175,6 +175,7 @@ static void flushed(struct flush *f, unsigned failed)
 			  "lost in a power cut",
 			  failed);
 	s->flushed = true;
+	s->flush = NULL;
 }
 
 static void begin_flush(struct stop *s)
@@ -203,38 +204,58 @@ static bool all_closed(struct stop *s)
 	return !s->daemon->node.n_stores;
 }
 
-static const struct stop_phase {
-	const char *name;
-	void (*begin)(struct stop *s);
-	bool (*over)(struct stop *s);
-} phases[] = {
-	{ "a change in progress", begin_quiet, is_quiet },
-	{ "portals", begin_deafness, always },
-	{ "initiators that were asked to log out", begin_logout, logged_out },
-	{ "sessions", begin_ending_sessions, not_busy },
-	{ "connections", begin_ending_connections, no_connection },
-	{ "flushing of stores", begin_flush, is_flushed },
-	{ "closing of stores", begin_closing, all_closed },
-};
-#define N_PHASES (sizeof(phases) / sizeof(phases[0]))
+static void name_unflushed_one(const char *lu, void *arg)
+{
+	(void)arg;
+	log_error(
+	    LOG_DAEMON,
+	    "lu %s: its store has not answered to the flush; its last writes may be lost in a "
+	    "power cut",
+	    lu);
+}
 
-static void name_open_stores(const struct stop *s)
+static void name_unflushed(const struct stop *s)
+{
+	if (s->flush)
+		flush_each_pending(s->flush, name_unflushed_one, NULL);
+}
+
+static void name_open(const struct stop *s)
 {
 	struct list *l;
 
 	list_for_each (l, &s->daemon->node.stores) {
 		const struct node_store *st = list_entry(l, struct node_store, node);
 
-		log_error(LOG_DAEMON, "lu %s: its store%s%s does not answer", st->name,
-			  st->path ? " " : "", st->path ? st->path : "");
+		log_error(LOG_DAEMON, "lu %s: its store%s%s has not closed; it has been flushed",
+			  st->name, st->path ? " " : "", st->path ? st->path : "");
 	}
 }
+
+/* Who holds the end up can be named in some phases; whoever else has a store open is not at fault.
+ */
+static const struct stop_phase {
+	const char *name;
+	void (*begin)(struct stop *s);
+	bool (*over)(struct stop *s);
+	void (*blame)(const struct stop *s);
+} phases[] = {
+	{ "a change in progress", begin_quiet, is_quiet, NULL },
+	{ "portals", begin_deafness, always, NULL },
+	{ "initiators that were asked to log out", begin_logout, logged_out, NULL },
+	{ "sessions", begin_ending_sessions, not_busy, NULL },
+	{ "connections", begin_ending_connections, no_connection, NULL },
+	{ "flushing of stores", begin_flush, is_flushed, name_unflushed },
+	{ "closing of stores", begin_closing, all_closed, name_open },
+};
+#define N_PHASES (sizeof(phases) / sizeof(phases[0]))
 
 static void give_up(struct stop *s)
 {
 	log_error(LOG_DAEMON, "stopping takes too long (waiting for %s); leaving at once",
 		  phases[s->phase].name);
-	name_open_stores(s);
+	if (phases[s->phase].blame)
+		phases[s->phase].blame(s);
 	admin_remove_socket(s->daemon->admin);
 	_exit(1);
 }

@@ -101,3 +101,14 @@ start_hawserd
 check alone timeout 20 iscsi-inq "$(url 0)"
 stop_hawserd
 equal alone/ends-with-0 0 $?
+
+# A store that hangs is named at the end, and no other.
+port=$(free_port)
+thin_lu hung 64MiB 'fault = "hang kind=flush"'
+configure 'shutdown_timeout_s = 2;'
+start_hawserd
+stop_hawserd
+equal hung/ends-with-1 1 $?
+check hung/named grep -qE 'lu hung: its store .*flush' "$log"
+check hung/no-other test -z "$(grep -E 'lu (disk|second): its store' "$log")"
+check hung/phase grep -q 'waiting for flushing of stores' "$log"
