@@ -2,8 +2,8 @@
 /*
  * The steps of a request, in order; each calls the next, some from a callback:
  *
- *   next ▶ prepare, check, diff ▶ open stores ▶ listen ▶ build policy ▶ commit state
- *        ▶ publish ▶ switch ▶ wait for leaving stores ▶ open what had to wait ▶ finish
+ *   next ▶ prepare, check, diff ▶ wait for paths ▶ open stores ▶ listen ▶ build policy ▶ commit
+ * state ▶ publish ▶ switch ▶ wait for leaving stores ▶ open what had to wait ▶ finish
  *
  * Up to and with the commit everything can be undone. At the start listening comes last, so that
  * nobody is turned away by targets that are about to appear.
@@ -22,12 +22,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLOSE_WAIT_MS 3000
+#define CLOSE_WAIT_MS 5000
 #define OPEN_WAIT_MS  10000
 
 void apply_init(struct apply *a)
 {
-	*a = (struct apply){ .open_wait_ms = OPEN_WAIT_MS };
+	*a = (struct apply){ .open_wait_ms = OPEN_WAIT_MS, .close_wait_ms = CLOSE_WAIT_MS };
 	list_init(&a->queue);
 }
 
@@ -137,44 +137,30 @@ static void listen_late(struct apply_run *run)
 	republish(run);
 }
 
+/* Said to who has asked: the file or device is in use as long. */
 static void closed(struct apply_run *run)
 {
-	run->closing = false;
-	run->daemon->node.store_closed = NULL;
-	reactor_timer_disarm(&run->timer);
+	const struct node_store *s = apply_awaited(run);
+
+	if (s) {
+		log_warn(LOG_DAEMON,
+			 "lu %s: its store %s has not closed yet; a command in it has "
+			 "not ended",
+			 s->name, s->path ? s->path : "");
+		snprintf(run->request->unclosed, sizeof(run->request->unclosed), "%s", s->name);
+	}
 	apply_open(run, true);
-}
-
-static void store_closed(struct node *n)
-{
-	if (!n->n_leaving && n->daemon->apply.run)
-		closed(n->daemon->apply.run);
-}
-
-static void close_timeout(struct reactor_timer *t)
-{
-	struct apply_run *run = list_entry(t, struct apply_run, timer);
-
-	log_warn(LOG_DAEMON, "%u stores that are no longer used have not closed yet",
-		 run->daemon->node.n_leaving);
-	closed(run);
 }
 
 static void published(struct iscsi_publish *p)
 {
 	struct apply_run *run = p->arg;
-	struct daemon *d = run->daemon;
 
 	policy_unref(run->policy);
 	run->policy = NULL;
+	apply_note_leaving(run);
 	apply_switch(run);
-	if (!d->node.n_leaving) {
-		apply_open(run, true);
-		return;
-	}
-	run->closing = true;
-	d->node.store_closed = store_closed;
-	reactor_timer_arm(d->control, &run->timer, CLOSE_WAIT_MS);
+	apply_await(run, closed);
 }
 
 static void committed(struct state_commit *c)
@@ -295,6 +281,28 @@ static enum apply_result prepare(struct daemon *d, struct apply_request *r)
 	return r->result == APPLY_DONE ? check(r) : r->result;
 }
 
+/* A new unit on a path that one which was removed before still has open: refused, not put in place
+ * without a store. */
+static void paths_free(struct apply_run *run)
+{
+	const struct node_store *s = apply_awaited(run);
+	struct list *l;
+
+	if (s) {
+		finish(run, apply_refuse(run->request, APPLY_CONFLICT,
+					 "%s is still open for lu %s, which has been removed: a "
+					 "command in it has not ended; try again when it has",
+					 s->path, s->name));
+		return;
+	}
+	list_for_each (l, &run->lus) {
+		struct apply_lu *al = list_entry(l, struct apply_lu, node);
+
+		al->after_close = al->retry || apply_path_is_held(run, al);
+	}
+	apply_open(run, false);
+}
+
 static void begin(struct daemon *d, struct apply_request *r)
 {
 	struct apply_run *run = calloc(1, sizeof(*run));
@@ -309,7 +317,7 @@ static void begin(struct daemon *d, struct apply_request *r)
 	run->lenient = r->boot || r->lenient;
 	list_init(&run->lus);
 	list_init(&run->portals);
-	reactor_timer_init(&run->timer, close_timeout);
+	list_init(&run->timer.node);
 	d->apply.run = run;
 	if (prepare(d, r) != APPLY_DONE || apply_diff(run) != APPLY_DONE) {
 		finish(run, r->result);
@@ -324,7 +332,11 @@ static void begin(struct daemon *d, struct apply_request *r)
 		finish(run, APPLY_DONE);
 		return;
 	}
-	apply_open(run, false);
+	/* Without an administrator who waits, units go out of service instead. */
+	if (run->lenient || r->retry)
+		apply_open(run, false);
+	else
+		apply_await(run, paths_free);
 }
 
 static void next(struct daemon *d)
@@ -341,7 +353,7 @@ void apply_submit(struct daemon *d, struct apply_request *r)
 {
 	r->daemon = d;
 	r->result = APPLY_DONE;
-	r->why[0] = '\0';
+	r->why[0] = r->unclosed[0] = '\0';
 	r->n_changes = 0;
 	r->desired = NULL;
 	r->change = NULL;

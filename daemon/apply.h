@@ -40,15 +40,17 @@ struct apply_request {
 	/* Set before done. */
 	enum apply_result result;
 	char why[768];
+	char unclosed[64];  /* LU whose store was let go of and has not closed yet; "": none */
 	unsigned n_changes; /* objects that were added, removed or altered */
 };
 
 struct apply {
 	struct list queue; /* apply_request.node */
 	unsigned n_queued;
-	struct apply_run *run; /* the request in progress */
-	unsigned open_wait_ms; /* that a store is given to open */
-	bool closed;           /* the process is ending: everything is refused */
+	struct apply_run *run;  /* the request in progress */
+	unsigned open_wait_ms;  /* that a store is given to open */
+	unsigned close_wait_ms; /* and to close */
+	bool closed;            /* the process is ending: everything is refused */
 	uint64_t generation;
 };
 

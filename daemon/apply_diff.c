@@ -118,22 +118,6 @@ int apply_note_opened(struct apply_run *run)
 	return 0;
 }
 
-/* Somebody in the tree who will leave has this path open. */
-static bool path_is_held(const struct apply_run *run, const char *path)
-{
-	struct list *l;
-
-	if (!path)
-		return false;
-	list_for_each (l, &run->daemon->node.stores) {
-		const struct node_store *s = list_entry(l, struct node_store, node);
-
-		if (s->path && !strcmp(s->path, path))
-			return true;
-	}
-	return false;
-}
-
 static enum apply_result no_memory(struct apply_run *run)
 {
 	return apply_refuse(run->request, APPLY_FAILED, "no memory; nothing was changed");
@@ -173,7 +157,7 @@ static enum apply_result diff_lu(struct apply_run *run, const struct config_lu *
 		free(al);
 		return APPLY_DONE;
 	}
-	al->after_close = al->retry || path_is_held(run, al->config.path);
+	al->after_close = al->retry || apply_path_is_held(run, al);
 	if (!al->retry)
 		run->request->n_changes++;
 	list_add_tail(&run->lus, &al->node);

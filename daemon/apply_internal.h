@@ -35,8 +35,9 @@ struct apply_run {
 	struct apply_request *request;
 	bool lenient;
 	struct list lus, portals;
-	unsigned pending; /* stores being opened */
-	bool closing;     /* waits for stores that leave */
+	unsigned pending;                      /* stores being opened */
+	bool switched;                         /* the tree is what the request has made of it */
+	void (*closed)(struct apply_run *run); /* after apply_await */
 	struct iscsi_policy *policy;
 	struct state_commit commit;
 	struct iscsi_publish publish;
@@ -57,6 +58,16 @@ bool apply_wants_portal(const struct apply_run *run, const struct node_portal *n
  * apply_opened. */
 void apply_open(struct apply_run *run, bool late);
 void apply_opened(struct apply_run *run, bool late);
+
+/* apply_wait.c */
+/* Somebody in the tree, or who leaves it, has its path open. */
+bool apply_path_is_held(const struct apply_run *run, const struct apply_lu *al);
+/* At the switch: who leaves already has left before. */
+void apply_note_leaving(struct apply_run *run);
+/* Waits for stores that leave: those whose path the request wants, and after the switch those that
+ * it has let go of. Within a limit; apply_awaited is then one that has not closed, or NULL. */
+void apply_await(struct apply_run *run, void (*closed)(struct apply_run *run));
+const struct node_store *apply_awaited(const struct apply_run *run);
 
 /* apply_portal.c */
 enum apply_result apply_listen(struct apply_run *run);

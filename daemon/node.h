@@ -30,6 +30,7 @@ struct node_store {
 	char *path;                      /* NULL: has none */
 	bool busy;                       /* a refresh runs: closing waits for it */
 	bool leaving;                    /* its LU has left the tree */
+	bool left_before;                /* the request in progress (apply_wait.c) */
 	bool released;                   /* and nobody uses that any more: closes when not busy */
 	struct reactor_msg released_msg; /* from whichever thread let go of the LU last */
 	struct offload_job job;

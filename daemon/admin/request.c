@@ -108,6 +108,10 @@ static void applied(struct apply_request *ar)
 		return;
 	}
 	rq->result = NULL;
+	if (ar->unclosed[0]) {
+		result = result ? result : json_object();
+		json_object_set_new(result, "unclosed", json_string(ar->unclosed));
+	}
 	admin_reply(rq, result);
 }
 

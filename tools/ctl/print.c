@@ -203,6 +203,11 @@ enum ctl_status ctl_print(const struct ctl_call *call, const json_t *result)
 		fputc('\n', stdout);
 		return CTL_DONE;
 	}
+	if (json_object_get(result, "unclosed"))
+		fprintf(stderr,
+			"hawserctl: the store of lu %s has not closed yet, a command in it has not "
+			"ended; until then its file or device stays in use\n",
+			json_string_value(json_object_get(result, "unclosed")));
 	if (v->show)
 		return v->show(result, call->params);
 	if (v->list)

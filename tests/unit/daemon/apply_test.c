@@ -326,6 +326,49 @@ START_TEST(silent_store_holds_its_unit_only)
 }
 END_TEST
 
+/* Somebody still uses a unit that has been removed: the answer says so, a new one on its file is
+ * refused as long, others are not held up, and afterwards it is there at once. */
+START_TEST(store_that_does_not_close)
+{
+	static const char other[] =
+	    PORTAL "lus = ( { name = \"c\"; type = \"ram\"; size = 512; } );";
+	static const char again[] = PORTAL "lus = ( { name = \"c\"; type = \"ram\"; size = 512; },"
+					   "{ name = \"b\"; path = \"@/a.img\"; } );";
+	struct world_apply a = { .request.boot = true }, b = { 0 }, c = { 0 }, d = { 0 }, e = { 0 };
+	struct scsi_lu *user;
+	struct world w;
+
+	world_start(&w);
+	world_apply(&w, &a, whole);
+	user = node_find_lu(&w.d.node, "a")->lu;
+	lu_ref(user);
+	w.d.apply.close_wait_ms = 30;
+	ck_assert_int_eq(world_apply(&w, &b, PORTAL), APPLY_DONE);
+	ck_assert_str_eq(b.request.unclosed, "a");
+	w.d.apply.close_wait_ms = 60000; /* would be noticed */
+	ck_assert_int_eq(world_apply(&w, &c, other), APPLY_DONE);
+	ck_assert_str_eq(c.request.unclosed, "");
+	w.d.apply.close_wait_ms = 30;
+	ck_assert_int_eq(world_apply(&w, &d, again), APPLY_CONFLICT);
+	ck_assert_msg(strstr(d.request.why, "a.img") && strstr(d.request.why, "lu a"), "%s",
+		      d.request.why);
+	ck_assert_ptr_null(node_find_lu(&w.d.node, "b"));
+	/* Let go of while the next request waits for it. */
+	w.d.apply.close_wait_ms = 60000;
+	e.text = again;
+	e.request.prepare = world_prepare;
+	e.request.done = world_done;
+	apply_submit(&w.d, &e.request);
+	ck_assert(!e.done);
+	lu_unref(user);
+	while (!e.done)
+		world_turn(&w);
+	ck_assert_msg(e.request.result == APPLY_DONE, "%s", e.request.why);
+	ck_assert_ptr_nonnull(node_find_lu(&w.d.node, "b")->store);
+	world_end(&w);
+}
+END_TEST
+
 static uint16_t port_id(struct world *w, const char *target, uint16_t group)
 {
 	char key[300];
@@ -375,4 +418,4 @@ UNIT_MAIN("daemon/apply", whole_configuration_is_made, same_again_changes_nothin
 	  one_more_touches_no_other, altered_unit_is_opened_anew, removed_unit_closes_its_store,
 	  refused_request_changes_nothing, unopened_store_leaves_its_unit_out, identity_is_for_ever,
 	  given_identity_is_taken, vanished_file_is_not_made_anew, port_identifiers_stay,
-	  names_are_folded, silent_store_holds_its_unit_only)
+	  names_are_folded, store_that_does_not_close, silent_store_holds_its_unit_only)
