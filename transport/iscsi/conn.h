@@ -52,6 +52,7 @@ struct iscsi_reactor {
 	unsigned task_limit; /* beyond: TASK SET FULL; the rest of the pool is the reserve */
 	unsigned n_conns, n_unauthenticated;
 	struct stats *stats;
+	unsigned window_grown; /* commands promised to sessions beyond their first window */
 	struct reactor_timer stall; /* stall.c: armed while somebody waits for buffers */
 };
 

@@ -90,10 +90,14 @@ void ffp_run_parked(struct iscsi_session *s);
 /* Discards what came on this connection (NULL: everything). */
 void ffp_drop_parked(struct iscsi_session *s, const struct iscsi_conn *c);
 
+/* The initiator has used all of its window: promises more, while there are tasks for it. */
+void session_grow_window(struct iscsi_session *s);
+
 /* A request has been answered: its place in the window is free again. */
 static inline void session_free_slot(struct iscsi_session *s)
 {
-	s->max_cmdsn++;
+	if (s->max_cmdsn++ + 1 == s->exp_cmdsn)
+		session_grow_window(s);
 }
 /* As above where no response will tell: if the initiator saw the window closed, a NOP-In does. */
 void ffp_tell_window(struct iscsi_session *s);

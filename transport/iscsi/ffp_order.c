@@ -308,6 +308,20 @@ void ffp_run_parked(struct iscsi_session *s)
 	}
 }
 
+/* Doubles it. A window never shrinks (RFC 7143 4.2.2.1), so half of the pool is kept for others. */
+void session_grow_window(struct iscsi_session *s)
+{
+	uint32_t most = s->first_window * SESSION_WINDOW_GROWTH;
+	uint32_t more = s->window <= most / 2 ? s->window : most - s->window;
+
+	if (!more || s->ending || s->ir->window_grown + more > s->ir->task_limit / 2)
+		return;
+	s->window += more;
+	s->ir->window_grown += more;
+	s->max_cmdsn += more;
+	s->nexus.max_tasks = s->window + SESSION_IMMEDIATE_MAX;
+}
+
 void ffp_tell_window(struct iscsi_session *s)
 {
 	struct list *first = list_first(&s->conns);

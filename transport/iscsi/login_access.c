@@ -215,7 +215,7 @@ static enum iscsi_login_status new_session(struct iscsi_login *l)
 	s->rule = l->discovery ? NULL : l->rule;
 	s->discovery = l->discovery;
 	s->exp_cmdsn = l->cmdsn; /* 11.12.8 */
-	s->max_cmdsn = l->cmdsn + l->policy->window - 1;
+	s->max_cmdsn = l->cmdsn + s->window - 1;
 	l->claim.session = s;
 	l->claim.ready = claimed;
 	l->waiting = true;

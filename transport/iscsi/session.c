@@ -21,6 +21,7 @@ static _Atomic uint64_t last_id;
 
 static void session_free(struct iscsi_session *s)
 {
+	s->ir->window_grown -= s->window - s->first_window;
 	reactor_timer_disarm(&s->timer);
 	reactor_job_cancel(&s->reap);
 	list_del(&s->node);
@@ -64,6 +65,7 @@ struct iscsi_session *session_create(struct iscsi_conn *leading, const struct is
 	reactor_job_init(&s->reap, reap);
 	list_add_tail(&s->ir->sessions, &s->node);
 	list_add_tail(&s->conns, &leading->session_node);
+	s->window = s->first_window = s->policy->window;
 	s->n_conns = 1;
 	leading->session = s;
 	return s;
@@ -129,7 +131,7 @@ int session_start_nexus(struct iscsi_session *s)
 			n->relative_port = s->target->portals[i].relative_port;
 	}
 	/* Never less than the window: TASK SET FULL is for what no window prevents. */
-	n->max_tasks = s->policy->window + SESSION_IMMEDIATE_MAX;
+	n->max_tasks = s->window + SESSION_IMMEDIATE_MAX;
 	err = nexus_init(n, s->ir->reactor, map, s->reinstates ? UA_NEXUS_LOSS : UA_POWER_ON);
 	lun_map_unref(map);
 	s->nexus_live = !err;

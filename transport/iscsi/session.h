@@ -17,6 +17,7 @@
 
 #define SESSION_ITT_BUCKETS   256
 #define SESSION_IMMEDIATE_MAX 16 /* immediate commands in progress beside the window */
+#define SESSION_WINDOW_GROWTH 8  /* a busy session's window grows to so many times its first */
 #define SESSION_TMF_MAX       32 /* task management functions in progress */
 #define SESSION_OVER          32 /* tags of tasks whose ABORT TASK is answered "complete" */
 
@@ -56,19 +57,20 @@ struct iscsi_session {
 	struct list conns;                    /* [R] iscsi_conn.session_node */
 	unsigned n_conns;                     /* [R] */
 	uint32_t exp_cmdsn, max_cmdsn;        /* [H] */
-	unsigned n_tasks, n_immediate;        /* [R] */
-	uint32_t told_max_cmdsn;              /* [D] the MaxCmdSN last sent */
-	struct list parked;          /* [D] iscsi_parked.node: ahead of ExpCmdSN, in order */
-	unsigned n_parked;           /* [D] */
-	size_t parked_bytes;         /* [D] data kept for them */
-	uint32_t over[SESSION_OVER]; /* [D] the latest at n_over - 1, modulo */
-	unsigned n_over;             /* [D] */
-	struct list tmfs;            /* [D] ffp_tmf.node: in progress */
-	unsigned n_tmfs;             /* [D] those included whose connection has gone */
-	struct list claims;          /* [D] claim_ticket.node, under the directory's lock */
-	uint64_t retain_ms;          /* [H] Time2Wait + Time2Retain; 0: ends at once */
-	struct reactor_timer timer;  /* [R] Time2Retain, when no connection is left */
-	struct reactor_job reap;     /* [R] */
+	uint32_t window, first_window; /* [H] commands promised, now and at login: it grows */
+	unsigned n_tasks, n_immediate; /* [R] */
+	uint32_t told_max_cmdsn;       /* [D] the MaxCmdSN last sent */
+	struct list parked;            /* [D] iscsi_parked.node: ahead of ExpCmdSN, in order */
+	unsigned n_parked;             /* [D] */
+	size_t parked_bytes;           /* [D] data kept for them */
+	uint32_t over[SESSION_OVER];   /* [D] the latest at n_over - 1, modulo */
+	unsigned n_over;               /* [D] */
+	struct list tmfs;              /* [D] ffp_tmf.node: in progress */
+	unsigned n_tmfs;               /* [D] those included whose connection has gone */
+	struct list claims;            /* [D] claim_ticket.node, under the directory's lock */
+	uint64_t retain_ms;            /* [H] Time2Wait + Time2Retain; 0: ends at once */
+	struct reactor_timer timer;    /* [R] Time2Retain, when no connection is left */
+	struct reactor_job reap;       /* [R] */
 	struct list tasks[SESSION_ITT_BUCKETS];          /* [R] iscsi_task.itt_node, by ITT */
 	struct it_nexus nexus;                           /* [H] unit attentions */
 	uint64_t reads, writes, read_bytes, write_bytes; /* [D] */

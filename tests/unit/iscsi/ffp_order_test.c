@@ -227,7 +227,43 @@ START_TEST(window)
 		told = rig_max_cmdsn(p);
 		free(p);
 	}
-	ck_assert_uint_eq(told, max + 4); /* the last answer tells all of it */
+	ck_assert_uint_eq(told,
+			  max + 4 + 4); /* the last answer tells all of it, and it has doubled */
+	rig_stop(&rig);
+}
+END_TEST
+
+/* A session that uses all of its window is promised more, up to eight times the first, and keeps
+ * it; one that does not stays as it is. */
+START_TEST(window_grows)
+{
+	static const unsigned sizes[] = { 4, 8, 16, 32, 32 };
+	struct rig_command q = { .cdb = cdb, .flags = R, .edtl = 512 };
+	struct fake_initiator i;
+	struct iscsi_session *s;
+
+	rig_start(&rig, small_window);
+	i = rig_login(&rig, NULL);
+	s = i.fc->c->session;
+	rig_read10(cdb, 0, 1);
+	free(rig_command(&i, &q));
+	for (unsigned round = 0; round < 5; round++) {
+		ck_assert_uint_eq(s->max_cmdsn - s->exp_cmdsn + 1, sizes[round]);
+		rig.store[0]->hold = true;
+		for (unsigned n = 0; n < sizes[round]; n++)
+			ck_assert_int_eq(rig_send(&i, &q), 0);
+		ck_assert_uint_eq(s->max_cmdsn + 1, s->exp_cmdsn);
+		rig.store[0]->hold = false;
+		fake_store_let(rig.store[0]);
+		for (unsigned n = 0; n < sizes[round]; n++) {
+			struct fake_pdu *p = fake_next(i.fc);
+
+			ck_assert_uint_eq(rig_opcode(p), ISCSI_OP_DATA_IN);
+			free(p);
+		}
+		fake_turn(&rig.net, 2);
+	}
+	ck_assert_uint_eq(i.fc->c->ir->window_grown, 28);
 	rig_stop(&rig);
 }
 END_TEST
@@ -476,6 +512,6 @@ START_TEST(lost_with_parked)
 }
 END_TEST
 
-UNIT_MAIN("iscsi/ffp_order", ahead, ahead_with_data, outside, wrap, window, window_told,
-	  too_many_immediate, given_up, immediate_waits, abort_parked, logout_waits,
+UNIT_MAIN("iscsi/ffp_order", ahead, ahead_with_data, outside, wrap, window, window_grows,
+	  window_told, too_many_immediate, given_up, immediate_waits, abort_parked, logout_waits,
 	  refused_opcodes, lost_with_parked)
