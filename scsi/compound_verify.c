@@ -97,8 +97,7 @@ enum compound_step write_verify_step(struct compound *c)
 
 	compound_io(c, BACKING_WRITE, t->plan.offset, t->plan.length, t->buf.iov, t->buf.n);
 	c->ios[0].io.durable = true;
-	exec_count(t, writes, 1);
-	exec_count(t, write_bytes, t->plan.length);
+	exec_count_write(t, t->plan.length);
 	c->step = verify_step;
 	c->phase = VERIFY_READ;
 	return STEP_IO;

@@ -9,6 +9,7 @@
 #ifndef HAWSER_SCSI_EXEC_INTERNAL_H
 #define HAWSER_SCSI_EXEC_INTERNAL_H
 
+#include "daemon/base/stats.h"
 #include "scsi/exec.h"
 #include "scsi/home.h"
 #include "scsi/nexus.h"
@@ -60,6 +61,23 @@ void exec_detached_done(struct scsi_task *t);
 		uint64_t *counter_ = &(t)->lu->counters[(t)->home->index].field;                   \
 		__atomic_store_n(counter_, *counter_ + (n), __ATOMIC_RELAXED);                     \
 	} while (0)
+
+/* A READ or WRITE that went well, in the counters of LU and reactor. */
+static inline void exec_count_read(const struct scsi_task *t, uint64_t bytes)
+{
+	exec_count(t, reads, 1);
+	exec_count(t, read_bytes, bytes);
+	stats_add(t->home->stats, STAT_READS, 1);
+	stats_add(t->home->stats, STAT_READ_BYTES, bytes);
+}
+
+static inline void exec_count_write(const struct scsi_task *t, uint64_t bytes)
+{
+	exec_count(t, writes, 1);
+	exec_count(t, write_bytes, bytes);
+	stats_add(t->home->stats, STAT_WRITES, 1);
+	stats_add(t->home->stats, STAT_WRITTEN_BYTES, bytes);
+}
 
 /* A flush that goes on after its status went out. */
 struct early_flush {

@@ -28,6 +28,7 @@ void exec_take(struct scsi_task *t, size_t length)
 		exec_status(t, SCSI_BUSY);
 		return;
 	}
+	stats_add(t->home->stats, STAT_BUFFER_WAITS, 1);
 	t->state = TASK_WAIT_BUFFER;
 	t->waiter.buf = &t->buf;
 	t->waiter.length = length;
@@ -118,8 +119,7 @@ void exec_read(struct scsi_task *t)
 	length -= length % block;
 	t->plan.length = length;
 	if (map(t, length, false)) {
-		exec_count(t, reads, 1);
-		exec_count(t, read_bytes, t->data_in_length);
+		exec_count_read(t, t->data_in_length);
 		exec_send(t);
 		return;
 	}
@@ -150,8 +150,7 @@ void exec_write(struct scsi_task *t)
 
 void exec_mapped_written(struct scsi_task *t)
 {
-	exec_count(t, writes, 1);
-	exec_count(t, write_bytes, t->data_out_length);
+	exec_count_write(t, t->data_out_length);
 	exec_status(t, SCSI_GOOD);
 }
 
@@ -238,13 +237,11 @@ static void io_done(struct backing_io *io)
 	}
 	switch (io->kind) {
 	case BACKING_READ:
-		exec_count(t, reads, 1);
-		exec_count(t, read_bytes, io->length);
+		exec_count_read(t, io->length);
 		exec_send(t);
 		return;
 	case BACKING_WRITE:
-		exec_count(t, writes, 1);
-		exec_count(t, write_bytes, io->length);
+		exec_count_write(t, io->length);
 		exec_status(t, SCSI_GOOD);
 		return;
 	default:

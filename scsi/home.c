@@ -52,6 +52,7 @@ int scsi_reactor_start(struct reactor *r, struct arena *arena)
 		return -ENOMEM;
 	home->reactor = r;
 	home->index = reactor_index(r);
+	home->stats = reactor_counters(r);
 	home->arena = arena;
 	list_init(&home->scratch_waiters);
 	list_init(&home->settle);

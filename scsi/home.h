@@ -15,9 +15,12 @@
 #define HOME_RESERVE 65536u /* bytes a compound command can count on when the arena has none */
 #define HOME_SAVED   4096u  /* longest answer that can wait for a buffer */
 
+struct stats;
+
 struct scsi_home {
 	struct reactor *reactor;
-	unsigned index; /* of the reactor */
+	struct stats *stats; /* of the reactor */
+	unsigned index;      /* of the reactor */
 	struct arena *arena;
 	struct pool *compounds; /* struct compound */
 	struct pool *saved;     /* HOME_SAVED bytes each: answers that wait for a buffer */

@@ -25,10 +25,10 @@
 	X(REJECTS,             "rejects",             "PDUs answered by Reject") \
 	X(R2TS,                "r2ts",                "R2Ts sent") \
 	X(COMMANDS,            "commands",            "SCSI commands received") \
-	X(READS,               "reads",               "READ commands ended with GOOD") \
-	X(READ_BYTES,          "read_bytes",          "bytes they delivered") \
-	X(WRITES,              "writes",              "WRITE commands ended with GOOD") \
-	X(WRITTEN_BYTES,       "written_bytes",       "bytes they stored") \
+	X(READS,               "reads",               "READ commands whose data was read") \
+	X(READ_BYTES,          "read_bytes",          "bytes of it") \
+	X(WRITES,              "writes",              "WRITE commands whose data was written") \
+	X(WRITTEN_BYTES,       "written_bytes",       "bytes of it") \
 	X(CHECK_CONDITIONS,    "check_conditions",    "commands ended with CHECK CONDITION") \
 	X(BUSY,                "busy",                "commands ended with BUSY") \
 	X(TASK_SET_FULL,       "task_set_full",       "commands ended with TASK SET FULL") \

@@ -44,6 +44,7 @@ static const struct {
 	{ "lun", lun_suite },
 	{ "scsi", scsi_suite },
 	{ "time", time_suite },
+	{ "stats", stats_suite },
 	{ "fuzz", fuzz_suite },
 };
 /* clang-format on */

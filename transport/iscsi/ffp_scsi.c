@@ -159,8 +159,6 @@ static void refuse_task(struct iscsi_task *t, struct iscsi_rx *rx, uint8_t statu
 	t->unsolicited_final = final;
 	t->unsolicited_end = final ? rx->length : UINT32_MAX;
 	t->answer = ANSWER_STATUS;
-	if (status == SCSI_TASK_SET_FULL)
-		stats_add(t->ir->stats, STAT_TASK_SET_FULL, 1);
 	rx->task = t;
 }
 
@@ -265,6 +263,17 @@ int ffp_scsi_header(struct iscsi_conn *c, struct iscsi_rx *rx)
 	return 0;
 }
 
+/* Statuses that tell of trouble. */
+static void count_status(struct iscsi_task *t, uint8_t status)
+{
+	if (status == SCSI_CHECK_CONDITION)
+		stats_add(t->ir->stats, STAT_CHECK_CONDITIONS, 1);
+	else if (status == SCSI_BUSY)
+		stats_add(t->ir->stats, STAT_BUSY, 1);
+	else if (status == SCSI_TASK_SET_FULL)
+		stats_add(t->ir->stats, STAT_TASK_SET_FULL, 1);
+}
+
 static void send_status(struct iscsi_task *t)
 {
 	struct iscsi_pdu *p = pdu_get(t->conn, ISCSI_OP_SCSI_RESPONSE, t->itt);
@@ -278,6 +287,7 @@ static void send_status(struct iscsi_task *t)
 	}
 	h = (void *)p->bhs;
 	h->status = t->failed ? (uint8_t)SCSI_CHECK_CONDITION : t->scsi.status;
+	count_status(t, h->status);
 	h->flags |= iscsi_residual(t, &residual);
 	put_be32(h->residual, residual);
 	put_be32(h->exp_datasn, t->data_in_pdus);

@@ -4,6 +4,7 @@
  */
 #include "daemon/base/bytes.h"
 #include "daemon/base/crc32c.h"
+#include "daemon/base/stats.h"
 #include "transport/tcp/private.h"
 
 static bool has_room(const struct tcp_batch *b, unsigned iovs)
@@ -115,6 +116,7 @@ static void build_r2t(struct tcp_conn *c, struct tcp_task *tt, struct tcp_r2t *r
 static void fill_r2ts(struct tcp_conn *c)
 {
 	uint32_t max = c->conn->keys.max_outstanding_r2t;
+	unsigned built = 0;
 
 	if (max > TCP_R2T_MAX)
 		max = TCP_R2T_MAX;
@@ -122,11 +124,14 @@ static void fill_r2ts(struct tcp_conn *c)
 		struct tcp_task *tt = list_entry(list_first(&c->r2ts), struct tcp_task, node);
 		struct tcp_r2t *r = tt->n_r2ts < max ? free_r2t(tt) : NULL;
 
-		if (r)
+		if (r) {
 			build_r2t(c, tt, r);
+			built++;
+		}
 		if (!r || tt->at == tt->end)
 			list_del(&tt->node); /* comes back when an R2T has been answered */
 	}
+	stats_add(reactor_counters(c->conn->reactor), STAT_R2TS, built);
 }
 
 /* Adds [at, at + length) of the task's buffer; the digest runs along while it is in the cache. */

@@ -6,6 +6,7 @@
 #include "daemon/base/bytes.h"
 #include "daemon/base/crc32c.h"
 #include "daemon/base/log.h"
+#include "daemon/base/stats.h"
 #include "transport/tcp/private.h"
 
 #include <errno.h>
@@ -90,6 +91,14 @@ static unsigned tail_length(const struct tcp_conn *c)
 	return pad + (c->data_digest && c->rx.length ? ISCSI_DIGEST_SIZE : 0);
 }
 
+static bool digest_matches(const struct tcp_conn *c, uint32_t crc, const uint8_t *sent)
+{
+	if (crc32c_final(crc) == crc32c_get(sent))
+		return true;
+	stats_add(reactor_counters(c->conn->reactor), STAT_DIGEST_ERRORS, 1);
+	return false;
+}
+
 static int pdu_done(struct tcp_conn *c, bool digest_good)
 {
 	int err = c->solicited ? tcp_dataout_done(c, digest_good)
@@ -118,7 +127,7 @@ static int tail_done(struct tcp_conn *c)
 		return pdu_done(c, true);
 	/* Padding is part of what the digest covers (RFC 7143 11.2.3). */
 	c->crc = crc32c_update(c->crc, c->tail, pad);
-	return pdu_done(c, crc32c_final(c->crc) == crc32c_get(c->tail + pad));
+	return pdu_done(c, digest_matches(c, c->crc, c->tail + pad));
 }
 
 static int header_done(struct tcp_conn *c)
@@ -154,7 +163,7 @@ static int extra_done(struct tcp_conn *c)
 		return header_done(c);
 	crc = crc32c_update(CRC32C_INIT, c->rx.bhs, ISCSI_BHS_SIZE);
 	crc = crc32c_update(crc, c->extra, c->rx.ahs_length);
-	if (crc32c_final(crc) == crc32c_get(c->extra + c->rx.ahs_length))
+	if (digest_matches(c, crc, c->extra + c->rx.ahs_length))
 		return header_done(c);
 	/* Nothing in the header can be trusted, its length least of all (RFC 7143 7.8). */
 	log_peer(LOG_TCP, LOG_LEVEL_WARN, "%s: header digest error; connection closed",
@@ -215,13 +224,16 @@ static int take_data(struct tcp_conn *c, const uint8_t **p, const uint8_t *end)
 static int parse(struct tcp_conn *c, const uint8_t *p, size_t n)
 {
 	const uint8_t *end = p + n;
+	unsigned pdus = 0;
 	int err = 0;
 
 	while (p < end && !err && !c->down && !c->draining) {
 		switch (c->phase) {
 		case RX_BHS:
-			if (fill_small(c, c->rx.bhs, &p, end))
-				err = bhs_done(c);
+			if (!fill_small(c, c->rx.bhs, &p, end))
+				break;
+			pdus++;
+			err = bhs_done(c);
 			break;
 		case RX_EXTRA:
 			if (fill_small(c, c->extra, &p, end))
@@ -236,6 +248,7 @@ static int parse(struct tcp_conn *c, const uint8_t *p, size_t n)
 			break;
 		}
 	}
+	stats_add(reactor_counters(c->conn->reactor), STAT_PDUS_IN, pdus);
 	return err;
 }
 
@@ -291,6 +304,7 @@ static ssize_t read_once(struct tcp_conn *c, bool *ret_more)
 		return -ENOTCONN;
 	*ret_more = (size_t)n == direct + TCP_RX_BUFFER;
 	c->received_bytes += (size_t)n;
+	stats_add(reactor_counters(c->conn->reactor), STAT_BYTES_IN, (size_t)n);
 	if (direct) {
 		size_t in_place = (size_t)n < direct ? (size_t)n : direct;
 

@@ -3,6 +3,7 @@
  * Sending: queues, one gather write for a batch, and what is owed when a batch is out.
  */
 #include "daemon/base/pool.h"
+#include "daemon/base/stats.h"
 #include "transport/tcp/private.h"
 
 #include <errno.h>
@@ -127,6 +128,7 @@ static int batch_send(struct tcp_conn *c)
 		if (n < 0)
 			return -errno;
 		c->sent_bytes += (size_t)n;
+		stats_add(reactor_counters(c->conn->reactor), STAT_BYTES_OUT, (size_t)n);
 		batch_advance(b, (size_t)n);
 	}
 	return 1;
@@ -178,6 +180,7 @@ static void send_all(struct tcp_conn *c)
 		}
 		b = c->batch;
 		c->batch = NULL;
+		stats_add(reactor_counters(c->conn->reactor), STAT_PDUS_OUT, b->n_heads);
 		settle(c, b);
 		pool_put(c->tr->batches, b);
 		if (c->down)
