@@ -139,21 +139,40 @@ void lu_unref(struct scsi_lu *lu)
 	free(lu);
 }
 
+/* What a store brings: each value once, for other reactors may be looking. Granularity before thin:
+ * who sees the unit thin can unmap. */
+static void take_geometry(struct lu_geometry *to, const struct lu_geometry *from)
+{
+	to->blocks = from->blocks;
+	to->physical_exponent = from->physical_exponent;
+	to->unmap_granularity = from->unmap_granularity;
+	to->unmap_alignment = from->unmap_alignment;
+	to->max_unmap_blocks = from->max_unmap_blocks;
+	to->max_unmap_descriptors = from->max_unmap_descriptors;
+	to->zeroes_after_unmap = from->zeroes_after_unmap;
+	to->thin = from->thin;
+	to->write_cache = from->write_cache;
+	to->rotational = from->rotational;
+	to->read_only = from->read_only;
+}
+
 /*
  * The geometry changes while other reactors may look at it, but none of them lets a command that
- * depends on it pass: GATE_NOT_READY is set until the end.
+ * depends on all of it pass: GATE_NOT_READY is set until the end.
  */
 int lu_attach(struct scsi_lu *lu, const struct lu_params *p, struct backing *b,
 	      const char **ret_why)
 {
 	const char *why = misfit(p, b);
+	struct lu_geometry geo = { 0 };
 
 	if (why || lu->backing) {
 		*ret_why = why ? why : "the unit has a store";
 		return -EINVAL;
 	}
+	set_geometry(&geo, p, b);
 	pthread_mutex_lock(&lu->lock);
-	set_geometry(&lu->geo, p, b);
+	take_geometry(&lu->geo, &geo);
 	lu->backing = b;
 	pthread_mutex_unlock(&lu->lock);
 	lu_ua_all(lu, ASC_NOT_READY_TO_READY, NULL);

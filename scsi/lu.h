@@ -4,8 +4,8 @@
  * reactor; and the LUN map, which says under which number an I_T nexus sees which LU.
  *
  * Threads: created and destroyed on the control reactor; geometry is read by every reactor and
- * changed by lu_resized only (atomic store, then UA); what lu->lock guards is marked.
- * Ownership: the daemon's node tree owns LUs by reference count; LUN maps hold references.
+ * changed by lu_resized and lu_attach only (atomic stores, then UA); what lu->lock guards is
+ * marked. Ownership: the daemon's node tree owns LUs by reference count; LUN maps hold references.
  */
 #ifndef HAWSER_SCSI_LU_H
 #define HAWSER_SCSI_LU_H
@@ -21,18 +21,20 @@
 
 enum lu_not_ready { LU_READY, LU_NO_STORE, LU_STOPPED, LU_EJECTED };
 
-/* What the plans see: read-only, copied into a lu_view for tests. */
+/* What the plans see. Atomic is what a store brings with it (lu_attach): other reactors may be
+ * looking, at INQUIRY data for example; each value is stored once, and is whole. */
 struct lu_geometry {
-	_Atomic uint64_t blocks;    /* logical blocks; the one value that changes in use */
-	uint32_t block_size;        /* bytes, 512 or 4096 */
-	uint32_t max_blocks;        /* VPD B0h MAXIMUM TRANSFER LENGTH */
-	uint8_t physical_exponent;  /* physical block = logical << exponent */
-	uint32_t unmap_granularity; /* logical blocks; 0: no UNMAP */
-	uint32_t unmap_alignment;
-	uint64_t max_unmap_blocks; /* per command, B0h */
-	uint32_t max_unmap_descriptors;
+	_Atomic uint64_t blocks; /* logical blocks; the one value that changes in use */
+	uint32_t block_size;     /* bytes, 512 or 4096 */
+	uint32_t max_blocks;     /* VPD B0h MAXIMUM TRANSFER LENGTH */
 	uint64_t max_write_same; /* logical blocks */
-	bool thin, zeroes_after_unmap, write_cache, rotational, removable, read_only;
+	bool removable;
+	_Atomic uint8_t physical_exponent;  /* physical block = logical << exponent */
+	_Atomic uint32_t unmap_granularity; /* logical blocks; 0: no UNMAP */
+	_Atomic uint32_t unmap_alignment;
+	_Atomic uint64_t max_unmap_blocks; /* per command, B0h */
+	_Atomic uint32_t max_unmap_descriptors;
+	_Atomic bool thin, zeroes_after_unmap, write_cache, rotational, read_only;
 };
 
 struct lu_identity {

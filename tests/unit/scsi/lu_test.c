@@ -211,6 +211,59 @@ START_TEST(store_comes_later)
 }
 END_TEST
 
+/* Another reactor that looks meanwhile (INQUIRY asks for no store) sees what was or what is to be,
+ * never a value on its way. Under tsan any plain access is found, too. */
+struct looker {
+	struct scsi_lu *lu;
+	_Atomic bool stop;
+	_Atomic unsigned looks, wrong;
+};
+
+static void *look(void *arg)
+{
+	struct looker *k = arg;
+
+	while (!atomic_load(&k->stop)) {
+		const struct lu_geometry *g = &k->lu->geo;
+
+		/* The store's unit of trimming is odd: it never becomes a thin one. */
+		k->wrong += g->thin || g->unmap_granularity || g->max_unmap_blocks;
+		k->wrong += g->blocks && g->blocks != 2048;
+		k->wrong += g->physical_exponent != 0 && g->physical_exponent != 3;
+		k->wrong += !g->read_only;
+		k->looks++;
+	}
+	return NULL;
+}
+
+START_TEST(looked_at_while_the_store_comes)
+{
+	struct lu_params p = { .block_size = 512, .thin = true, .read_only = true };
+	struct fake_store *s = fake_store_new(1 << 20, FX_FILE | BACKING_CAN_TRIM);
+	struct looker k = { 0 };
+	const char *why;
+	pthread_t thread;
+
+	s->b.info.physical_block = 4096;
+	s->b.info.trim_granularity = 4096 + 100;
+	for (int n = 0; n < 300; n++) {
+		unsigned looks = k.looks;
+
+		ck_assert_int_eq(lu_create(&p, NULL, &k.lu, &why), 0);
+		k.stop = false;
+		ck_assert_int_eq(pthread_create(&thread, NULL, look, &k), 0);
+		while (k.looks == looks)
+			sched_yield();
+		ck_assert_int_eq(lu_attach(k.lu, &p, &s->b, &why), 0);
+		k.stop = true;
+		pthread_join(thread, NULL);
+		lu_unref(k.lu);
+	}
+	ck_assert_uint_eq(k.wrong, 0);
+	fake_store_free(s);
+}
+END_TEST
+
 /* The first to want the store of a unit that had none is a stop: it flushes before it stops. */
 START_TEST(stop_of_a_store_that_came_later)
 {
@@ -263,4 +316,5 @@ START_TEST(queues)
 END_TEST
 
 UNIT_MAIN("scsi/lu", what_does_not_fit, thin_is_what_the_store_can, flags_of_the_store, lun_formats,
-	  maps_hold_units, store_comes_later, stop_of_a_store_that_came_later, queues)
+	  maps_hold_units, store_comes_later, looked_at_while_the_store_comes,
+	  stop_of_a_store_that_came_later, queues)
