@@ -4,9 +4,9 @@
  * upcalls that it makes. TCP makes Data-In, R2T and Data-Out of Put_Data and Get_Data; RDMA makes
  * RDMA Write and Read of them; nobody above can tell.
  *
- * Threads: every call and upcall of a connection happens on its reactor.
- * Ownership: the transport allocates connections through iscsi_conn_create, which appends its
- * private bytes; tasks carry its private bytes likewise.
+ * Threads: every call and upcall of a connection happens on its reactor, which changes at most
+ * once, by `move`. Ownership: the transport allocates connections through iscsi_conn_create, which
+ * appends its private bytes; tasks carry its private bytes likewise.
  */
 #ifndef HAWSER_TRANSPORT_DATAMOVER_H
 #define HAWSER_TRANSPORT_DATAMOVER_H
@@ -62,6 +62,11 @@ struct datamover_ops {
 	 * follows, always, from a later turn. May be called twice. */
 	void (*terminate)(struct iscsi_conn *c, bool graceful);
 	void (*describe)(struct iscsi_conn *c, struct conn_info *ret);
+	/* During login, from iscsi_rx_data, the request not answered yet: gives the connection to
+	 * another reactor. At the end of the turn iscsi_conn_leave comes, the last of this reactor,
+	 * then iscsi_conn_arrive on the other; instead of either iscsi_conn_down if it ends before.
+	 * Bytes that were read and do not make a whole header yet go along. NULL: cannot. */
+	void (*move)(struct iscsi_conn *c, struct reactor *to);
 };
 
 /*
@@ -105,6 +110,12 @@ void iscsi_data_out_bad(struct iscsi_conn *c, struct iscsi_task *t, const uint8_
 /* The connection is gone; the transport's part is torn down when this returns and conn freed by
  * the iscsi layer then or later. why: negative errno, 0 for an orderly close by the peer. */
 void iscsi_conn_down(struct iscsi_conn *c, int why);
+
+/* The two ends of `move`: the connection belongs to no reactor's iSCSI layer after the first and
+ * its c->reactor is `to`; nothing of it is in a pool or list of the old one. The second may end it.
+ */
+void iscsi_conn_leave(struct iscsi_conn *c, struct reactor *to);
+void iscsi_conn_arrive(struct iscsi_conn *c);
 
 /* Stamps StatSN (advancing it if takes_statsn), ExpCmdSN, MaxCmdSN into bytes 24..35. */
 void iscsi_stamp(struct iscsi_conn *c, uint8_t bhs[static 48], bool takes_statsn);

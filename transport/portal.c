@@ -128,6 +128,15 @@ void portal_unplace(const struct reactor *r)
 	}
 }
 
+void portal_move(const struct reactor *from, const struct reactor *to)
+{
+	for (unsigned i = 0; i < places.n; i++) {
+		if (places.set[i] == to)
+			atomic_fetch_add(&places.load[i], 1);
+	}
+	portal_unplace(from);
+}
+
 void portal_format(const struct sockaddr_storage *a, char *buf, size_t size)
 {
 	const struct sockaddr_in *v4 = (const void *)a;

@@ -46,6 +46,8 @@ struct reactor *const *portal_reactors(unsigned *ret_n);
 /* The reactor for a new connection: the one with the fewest. Counts it. */
 struct reactor *portal_place(void);
 void portal_unplace(const struct reactor *r);
+/* A connection goes from one to another. */
+void portal_move(const struct reactor *from, const struct reactor *to);
 
 /* "192.0.2.1:3260", "[::1]:3260". */
 void portal_format(const struct sockaddr_storage *a, char *buf, size_t size);

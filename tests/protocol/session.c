@@ -118,6 +118,63 @@ START_TEST(storm)
 }
 END_TEST
 
+/* Fresh TCP connections are placed by load, and an idle one beside every other shifts it; the
+ * session stays where it is. By the other address too, and by one stage or two. */
+/* covers: L-017 L-041 S-011 S-012 */
+START_TEST(reinstated_wherever_it_lands)
+{
+	struct ini *i = session(T_MAIN);
+
+	ready(i, LUN_RAM);
+	for (unsigned n = 0; n < 20; n++) {
+		struct ini_login l = { .target = T_MAIN, .keys = "HeaderDigest=None" };
+		struct ini *idle = n % 2 ? connect_to(server.port) : NULL;
+		struct ini *next =
+		    connect_to(n % 5 == 4 && server.port6 ? server.port6 : server.port);
+		int status;
+
+		l.security = n % 3 == 2;
+		memcpy(next->isid, i->isid, 6);
+		next->tsih = i->tsih;
+		next->itt = i->itt + 1;
+		next->cmdsn = i->cmdsn;
+		status = try_login(next, &l);
+		ck_assert_msg(!status, "login %u: status %04x", n, (unsigned)status);
+		ck_assert_uint_eq(next->tsih, i->tsih);
+		expect_close(i);
+		ready(next, LUN_RAM);
+		expect_nothing(next);
+		if (n % 4 == 1)
+			ini_close(idle);
+		i = next;
+	}
+}
+END_TEST
+
+/* Its session ends at the same time: the login hears that there is none, or was in time. */
+/* covers: L-018 */
+START_TEST(reinstated_too_late)
+{
+	struct ini_login l = { .target = T_MAIN, .keys = "HeaderDigest=None" };
+
+	for (unsigned n = 0; n < 20; n++) {
+		struct ini *old = session(T_MAIN), *next = connect_to(server.port);
+		struct bhs_logout_request o;
+		int status;
+
+		memcpy(next->isid, old->isid, 6);
+		next->tsih = old->tsih;
+		ini_logout(old, &o, LOGOUT_CLOSE_SESSION);
+		next->cmdsn = old->cmdsn;
+		ck_assert(!ini_send(old, (uint8_t *)&o, NULL, 0));
+		status = try_login(next, &l);
+		ck_assert_msg(!status || status == LOGIN_NO_SESSION, "login %u: status %04x", n,
+			      (unsigned)status);
+		expect_close(old);
+	}
+}
+END_TEST
+
 /* Gone without logout, and Time2Retain is 0: nothing is kept. */
 /* covers: T-080 S-013 S-014 S-029 S-032 */
 START_TEST(lost)
@@ -286,6 +343,8 @@ void session_suite(TCase *c)
 	add(c, old_write_never_wins);
 	add(c, failed_reinstatement);
 	add(c, storm);
+	add(c, reinstated_wherever_it_lands);
+	add(c, reinstated_too_late);
 	add(c, lost);
 	add(c, first_unit_attention);
 	add_rows(c, cut_anywhere, PLACES);

@@ -212,6 +212,47 @@ static void fake_terminate(struct iscsi_conn *c, bool graceful)
 	wake(fc);
 }
 
+/* One whose initiator has gone while it was on its way is not shown to the layer above again. */
+static void arrive(struct reactor_msg *msg)
+{
+	struct fake_conn *fc = container_of(msg, struct fake_conn, move_msg);
+
+	list_add_tail(&fc->net->conns, &fc->node);
+	if (fc->closing)
+		wake(fc);
+	else
+		iscsi_conn_arrive(fc->c);
+}
+
+static void leave(struct reactor_job *job)
+{
+	struct fake_conn *fc = container_of(job, struct fake_conn, move_job);
+
+	if (fc->closing)
+		return;
+	if (!list_empty(&fc->queued)) {
+		fc->why = -EPROTO;
+		fc->closing = true;
+		wake(fc);
+		return;
+	}
+	reactor_job_cancel(&fc->flush);
+	list_del(&fc->node);
+	fc->net = fc->to;
+	iscsi_conn_leave(fc->c, fc->to->reactor);
+	reactor_send(fc->to->reactor, &fc->move_msg);
+}
+
+static void fake_move(struct iscsi_conn *c, struct reactor *to)
+{
+	struct fake_conn *fc = fake_of(c);
+
+	fc->to = reactor_slot(to, REACTOR_TCP);
+	fc->move_msg.run = arrive;
+	reactor_job_init(&fc->move_job, leave);
+	reactor_defer(c->reactor, REACTOR_STAGE_REAP, &fc->move_job);
+}
+
 static void fake_describe(struct iscsi_conn *c, struct conn_info *ret)
 {
 	memset(ret, 0, sizeof(*ret));
@@ -236,6 +277,7 @@ struct datamover_ops fake_datamover = {
 	.release = fake_release,
 	.terminate = fake_terminate,
 	.describe = fake_describe,
+	.move = fake_move,
 };
 
 static void set_address(struct sockaddr_storage *s, const char *address, uint16_t port)
@@ -266,6 +308,7 @@ void fake_net_start(struct fake_net *n, const struct iscsi_policy *policy)
 	if (reactor_create(0, "fake", &n->reactor) || arena_create(FAKE_ARENA, &n->arena))
 		abort();
 	reactor_set_slot(n->reactor, REACTOR_ARENA, n->arena);
+	reactor_set_slot(n->reactor, REACTOR_TCP, n); /* the transport here is this one */
 	n->portal.refs = 1;
 	n->portal.dm = &fake_datamover;
 	set_address(&n->portal.address, "192.0.2.10", ISCSI_DEFAULT_PORT);

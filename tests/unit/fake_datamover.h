@@ -4,8 +4,10 @@
  * would go out is collected, stamped as on the wire, in order. Time passes only when fake_turn
  * turns the reactor.
  *
- * Threads: one, the test's. Ownership: a fake_conn belongs to its net until fake_net_stop, also
- * after the connection has gone; a fake_pdu belongs to who took it.
+ * A connection moves to another reactor as over TCP; the net of that one then turns and owns it.
+ *
+ * Threads: that of the net's reactor, as a rule the test's. Ownership: a fake_conn belongs to its
+ * net until fake_net_stop, also after the connection has gone; a fake_pdu belongs to who took it.
  */
 #ifndef HAWSER_TESTS_FAKE_DATAMOVER_H
 #define HAWSER_TESTS_FAKE_DATAMOVER_H
@@ -55,6 +57,9 @@ struct fake_conn {
 	struct list wants;  /* fake_want.node */
 	struct list puts;   /* fake_put.node: not completed yet */
 	struct reactor_job flush;
+	struct reactor_job move_job; /* the move that dm->move has asked for */
+	struct reactor_msg move_msg;
+	struct fake_net *to;
 };
 
 /* Tests may change digests, lends_data, max_connections... between connections. */

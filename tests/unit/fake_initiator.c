@@ -69,8 +69,7 @@ static char *pack(const char *text, uint32_t *ret_length)
 	return bytes;
 }
 
-struct fake_pdu *fake_login_bytes(struct fake_initiator *i, uint8_t flags, const void *text,
-				  uint32_t length)
+static int send_login(struct fake_initiator *i, uint8_t flags, const void *text, uint32_t length)
 {
 	struct bhs_login_request h = {
 		.opcode = ISCSI_OP_LOGIN_REQUEST | ISCSI_IMMEDIATE,
@@ -87,8 +86,24 @@ struct fake_pdu *fake_login_bytes(struct fake_initiator *i, uint8_t flags, const
 	put_be32(h.cmdsn, i->cmdsn);
 	put_be32(h.exp_statsn, i->exp_statsn);
 	memcpy(bhs, &h, sizeof(bhs));
-	fake_feed(i->fc, bhs, text, length);
+	return fake_feed(i->fc, bhs, text, length);
+}
+
+struct fake_pdu *fake_login_bytes(struct fake_initiator *i, uint8_t flags, const void *text,
+				  uint32_t length)
+{
+	send_login(i, flags, text, length);
 	return fake_next(i->fc);
+}
+
+int fake_login_send(struct fake_initiator *i, uint8_t flags, const char *text)
+{
+	uint32_t length;
+	char *bytes = pack(text, &length);
+	int r = send_login(i, flags, bytes, length);
+
+	free(bytes);
+	return r;
 }
 
 struct fake_pdu *fake_login(struct fake_initiator *i, uint8_t flags, const char *text)

@@ -43,6 +43,8 @@ struct fake_initiator fake_initiator(struct fake_net *n);
 /* A Login Request; length of text -1: strlen. The answer, NULL: none. */
 struct fake_pdu *fake_login_bytes(struct fake_initiator *i, uint8_t flags, const void *text,
 				  uint32_t length);
+/* The request alone: what fake_feed returned. */
+int fake_login_send(struct fake_initiator *i, uint8_t flags, const char *text);
 struct fake_pdu *fake_login(struct fake_initiator *i, uint8_t flags, const char *text);
 /* Connects and logs in with this text in one exchange; aborts the test program if refused. */
 struct fake_initiator fake_logged_in(struct fake_net *n, const char *text);

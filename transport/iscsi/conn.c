@@ -290,7 +290,8 @@ struct iscsi_conn *iscsi_conn_create(struct reactor *r, const struct datamover_o
 
 static void count_out_of_login(struct iscsi_conn *c)
 {
-	c->ir->n_unauthenticated--;
+	if (c->ir)
+		c->ir->n_unauthenticated--;
 	atomic_fetch_sub(&total_unauthenticated, 1);
 }
 
@@ -378,9 +379,10 @@ void iscsi_conn_down(struct iscsi_conn *c, int why)
 		session_lost_conn(c->session, c);
 	ffp_forget_rx(c);
 	list_del(&c->node);
-	c->ir->n_conns--;
+	if (c->ir) /* else it has ended on its way to another reactor */
+		c->ir->n_conns--;
 	atomic_fetch_sub(&total_conns, 1);
-	stats_add(c->ir->stats, STAT_CONNECTIONS_CLOSED, 1);
+	stats_add(reactor_counters(c->reactor), STAT_CONNECTIONS_CLOSED, 1);
 	maybe_reap(c);
 }
 

@@ -3,8 +3,9 @@
  * An iSCSI connection: state (RFC 7143 8.1), numbering, negotiated keys, login in progress; and
  * the process-wide and per-reactor anchors of the iSCSI layer.
  *
- * Threads: a connection belongs to one reactor. Ownership: made by the transport through
- * iscsi_conn_create, freed by the iSCSI layer after iscsi_conn_down when no task refers to it.
+ * Threads: a connection belongs to one reactor; during login it may be given to another (move.c).
+ * Ownership: made by the transport through iscsi_conn_create, freed by the iSCSI layer after
+ * iscsi_conn_down when no task refers to it.
  *
  * Hand-over to a new process: each field below is marked [H] handed over, [R] rebuilt, [D] dropped.
  */
@@ -51,9 +52,10 @@ struct iscsi_reactor {
 	size_t task_private;               /* bytes of the largest datamover task part */
 	unsigned task_limit; /* beyond: TASK SET FULL; the rest of the pool is the reserve */
 	unsigned n_conns, n_unauthenticated;
-	struct stats *stats;
 	unsigned window_grown; /* commands promised to sessions beyond their first window */
+	struct stats *stats;
 	struct reactor_timer stall; /* stall.c: armed while somebody waits for buffers */
+	bool stopping;              /* connections that still come here are closed */
 };
 
 /* On the reactor's thread. dms: all transports, NULL at the end. Takes the policy's reference. */
@@ -84,7 +86,7 @@ int iscsi_publish(struct reactor *const *set, unsigned n, struct reactor *contro
 
 struct iscsi_conn {
 	struct reactor *reactor;             /* [R] */
-	struct iscsi_reactor *ir;            /* [R] */
+	struct iscsi_reactor *ir;            /* [R] NULL: on its way to another reactor */
 	const struct datamover_ops *dm;      /* [R] */
 	struct portal *portal;               /* [R] counted */
 	struct list node;                    /* [R] ir->conns */
@@ -131,6 +133,10 @@ struct iscsi_conn *iscsi_conn_create(struct reactor *r, const struct datamover_o
 
 /* Ends the connection: in full-feature phase the tasks are aborted when it is down. */
 void iscsi_conn_terminate(struct iscsi_conn *c, bool graceful);
+
+/* During login, from the request in hand: the connection goes to this reactor, where login_moved
+ * carries on. False: its transport cannot, or it is ending. */
+bool conn_move(struct iscsi_conn *c, struct reactor *to);
 
 /* Login has queued its final response: full-feature phase, NOP-In instead of the login limit. */
 void iscsi_conn_enter_full_feature(struct iscsi_conn *c);

@@ -315,8 +315,8 @@ bool directory_leave(struct iscsi_session *s)
 	return was;
 }
 
-int session_find(struct iscsi_reactor *ir, const struct iscsi_session_key *key, uint16_t tsih,
-		 struct iscsi_session **ret)
+int session_find(const struct iscsi_reactor *ir, const struct iscsi_session_key *key, uint16_t tsih,
+		 struct iscsi_session **ret, struct reactor **ret_owner)
 {
 	struct list *bucket, *pos;
 	int err = -ENOENT;
@@ -330,9 +330,13 @@ int session_find(struct iscsi_reactor *ir, const struct iscsi_session_key *key, 
 		    strcmp(s->target_name, key->target) != 0 ||
 		    memcmp(s->isid, key->isid, sizeof(s->isid)) != 0)
 			continue;
-		err = s->ir == ir ? 0 : -EXDEV;
-		if (!err)
+		if (s->ir != ir) {
+			*ret_owner = s->ir->reactor;
+			err = -EXDEV;
+		} else if (s->nexus_live) { /* else its first login has not ended */
 			*ret = s;
+			err = 0;
+		}
 		break;
 	}
 	dir_unlock();

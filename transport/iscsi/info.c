@@ -70,6 +70,7 @@ void iscsi_reactor_request_logout(struct reactor *r, unsigned seconds)
 
 	if (!ir)
 		return;
+	ir->stopping = true;
 	list_for_each_safe (pos, next, &ir->conns) {
 		struct iscsi_conn *c = list_entry(pos, struct iscsi_conn, node);
 

@@ -103,7 +103,7 @@ int login_rx_header(struct iscsi_conn *c, struct iscsi_rx *rx)
 	int r;
 
 	rx->iovcnt = 0;
-	if (l && l->waiting)
+	if (l && (l->waiting || l->moving))
 		return -EPROTO; /* nothing before the answer to the last request, 6.3 */
 	if ((h->opcode & ISCSI_OPCODE_MASK) != ISCSI_OP_LOGIN_REQUEST) {
 		log_peer(LOG_ISCSI, LOG_LEVEL_WARN,
@@ -292,6 +292,41 @@ static int respond(struct iscsi_login *l)
 	return 0;
 }
 
+static int answer_text(struct iscsi_login *l, enum iscsi_login_status status)
+{
+	text_in_reset(&l->in);
+	if (status) {
+		login_refuse(l, status);
+		return 0;
+	}
+	return respond(l);
+}
+
+/* The session lives on another reactor: the login goes there and is judged anew, with nothing of
+ * this text answered yet. */
+static bool move_to_owner(struct iscsi_login *l)
+{
+	l->moving = l->owner && conn_move(l->conn, l->owner);
+	l->owner = NULL;
+	return l->moving;
+}
+
+void login_moved(struct iscsi_conn *c)
+{
+	struct iscsi_login *l = c->login;
+	enum iscsi_login_status status;
+
+	l->moving = false;
+	policy_unref(l->policy);
+	l->policy = c->ir->policy;
+	policy_ref(l->policy);
+	status = login_find_target(l); /* 020a, if the session has ended meanwhile */
+	if (!status)
+		status = login_offers(l);
+	if (answer_text(l, status))
+		iscsi_conn_terminate(c, false);
+}
+
 int login_rx_data(struct iscsi_conn *c, struct iscsi_rx *rx)
 {
 	struct iscsi_login *l = c->login;
@@ -315,12 +350,7 @@ int login_rx_data(struct iscsi_conn *c, struct iscsi_rx *rx)
 	if (l->request_flags & ISCSI_CONTINUE)
 		return send_part(l, (uint8_t)(l->stage << 2)); /* empty, 6.2 */
 	status = login_text(l);
-	text_in_reset(&l->in);
-	if (status) {
-		login_refuse(l, status);
-		return 0;
-	}
-	return respond(l);
+	return move_to_owner(l) ? 0 : answer_text(l, status);
 }
 
 static void log_success(const struct iscsi_login *l)

@@ -17,6 +17,8 @@
 int login_rx_header(struct iscsi_conn *c, struct iscsi_rx *rx);
 /* Its text is there: answers. */
 int login_rx_data(struct iscsi_conn *c, struct iscsi_rx *rx);
+/* The connection has come to the reactor of the session that it named: answers that request. */
+void login_moved(struct iscsi_conn *c);
 /* Frees; NULL allowed. Also cancels a claim. */
 void login_free(struct iscsi_login *l);
 

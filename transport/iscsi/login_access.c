@@ -118,8 +118,8 @@ static enum iscsi_login_status find_session(struct iscsi_login *l, struct iscsi_
 	int r;
 
 	memcpy(key.isid, l->isid, sizeof(key.isid));
-	r = session_find(l->conn->ir, &key, l->tsih, &s);
-	if (r)
+	r = session_find(l->conn->ir, &key, l->tsih, &s, &l->owner);
+	if (r) /* login.c moves to the owner, if that can be */
 		return r == -EXDEV ? LOGIN_CANNOT_INCLUDE : LOGIN_NO_SESSION;
 	if (s->discovery != l->discovery)
 		return LOGIN_SESSION_TYPE;

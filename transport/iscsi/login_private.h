@@ -36,9 +36,11 @@ struct iscsi_login {
 	bool tag_told;         /* TargetPortalGroupTag is in a response */
 	bool answering;        /* a response with the C bit waits for an empty request */
 	bool waiting;          /* for the claim */
+	bool moving;           /* to the reactor of the session named by TSIH */
 	bool refused;          /* the last response is out */
 	bool discovery, session_type_known;
-	uint16_t refusal; /* enum iscsi_login_status found in the header */
+	struct reactor *owner; /* of that session, when it is not this one */
+	uint16_t refusal;      /* enum iscsi_login_status found in the header */
 
 	char initiator[ISCSI_NAME_MAX + 1];
 	char initiator_alias[256];
@@ -54,6 +56,8 @@ struct iscsi_login {
 
 /* login_stage.c: a complete text is in l->in; its answers go to l->out. */
 enum iscsi_login_status login_text(struct iscsi_login *l);
+/* Its second half, once the target and the session are known. */
+enum iscsi_login_status login_offers(struct iscsi_login *l);
 /* The request asks to leave the stage: may it? */
 enum iscsi_login_status login_check_transit(const struct iscsi_login *l, uint8_t flags);
 

@@ -85,8 +85,13 @@ enum iscsi_login_status login_text(struct iscsi_login *l)
 		status = login_find_target(l);
 		l->names_known = true;
 	}
-	if (!status)
-		status = take_pairs(l, false);
+	return status ? status : login_offers(l);
+}
+
+enum iscsi_login_status login_offers(struct iscsi_login *l)
+{
+	enum iscsi_login_status status = take_pairs(l, false);
+
 	if (status)
 		return status;
 	keys_settle(&l->keys);

@@ -152,10 +152,10 @@ struct iscsi_session *session_create(struct iscsi_conn *leading, const struct is
 
 /*
  * A login that names a session by TSIH; key->tpgt is not compared (the caller tells 0208 from
- * 020a). 0; -ENOENT: there is none; -EXDEV: it lives on another reactor.
+ * 020a). 0; -ENOENT: there is none; -EXDEV: it lives on another reactor, *ret_owner.
  */
-int session_find(struct iscsi_reactor *ir, const struct iscsi_session_key *key, uint16_t tsih,
-		 struct iscsi_session **ret);
+int session_find(const struct iscsi_reactor *ir, const struct iscsi_session_key *key, uint16_t tsih,
+		 struct iscsi_session **ret, struct reactor **ret_owner);
 /* Adds a connection, whose cid is set. One with the same CID is dropped first (connection
  * reinstatement, RFC 7143 6.3.4). 0, or -EMFILE beyond max_connections. */
 int session_join(struct iscsi_session *s, struct iscsi_conn *c, unsigned max_connections);

@@ -101,6 +101,11 @@ struct tcp_conn {
 	struct tcp_batch *batch;
 	uint32_t next_ttt;
 	uint64_t received_bytes, sent_bytes;
+
+	/* tcp_move.c */
+	struct reactor_job move_job;
+	struct reactor_msg move_msg;
+	struct reactor *move_to;
 };
 
 /* One R2T that has been sent. */
@@ -151,6 +156,9 @@ struct sink sink_at(const struct iovec *iov, unsigned n, size_t offset);
 
 /* tcp.c: the connection is lost or finished; torn down at the end of the turn. */
 void tcp_fail(struct tcp_conn *c, int why);
+
+/* tcp_move.c: from the end of this turn on the connection is another reactor's. */
+void tcp_move(struct iscsi_conn *conn, struct reactor *to);
 
 /* tcp_rx.c */
 void tcp_rx_reset(struct tcp_conn *c);

@@ -229,4 +229,5 @@ const struct datamover_ops tcp_datamover = {
 	.release = tcp_release,
 	.terminate = terminate,
 	.describe = describe,
+	.move = tcp_move,
 };

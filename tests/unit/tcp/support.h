@@ -44,6 +44,8 @@ struct rig {
 	uint8_t bad_reason;
 	struct iscsi_task *bad_task;
 	int why;
+	struct reactor *move_to; /* at the next PDU */
+	unsigned n_left, n_arrived;
 };
 
 static struct rig rig;
@@ -98,7 +100,22 @@ int iscsi_rx_data(struct iscsi_conn *c, struct iscsi_rx *rx, bool digest_good)
 	ck_assert(c == rig.conn && rig.n_rx + 1 == rig.n_headers);
 	ck_assert_uint_eq(rx->length, rig.rx[rig.n_rx].length);
 	rig.rx[rig.n_rx++].digest_good = digest_good;
+	if (rig.move_to)
+		c->dm->move(c, rig.move_to);
+	rig.move_to = NULL;
 	return 0;
+}
+
+void iscsi_conn_leave(struct iscsi_conn *c, struct reactor *to)
+{
+	rig.n_left++;
+	c->reactor = to;
+}
+
+void iscsi_conn_arrive(struct iscsi_conn *c)
+{
+	ck_assert(c == rig.conn && rig.n_left == rig.n_arrived + 1);
+	rig.n_arrived++;
 }
 
 void iscsi_control_sent(struct iscsi_conn *c, struct iscsi_pdu *pdu)
