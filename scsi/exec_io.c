@@ -196,10 +196,11 @@ void exec_start(struct scsi_task *t)
 	}
 }
 
-/* The bytes of a failed I/O that lie beyond an LU that has shrunk meanwhile are out of range. */
+/* The bytes of a failed I/O that lie beyond a store that has shrunk meanwhile are out of range; the
+ * LU may hear of it a moment later. */
 static struct scsi_sense io_sense(const struct scsi_task *t, const struct backing_io *io)
 {
-	uint64_t size = atomic_load(&t->lu->geo.blocks) * t->lu->geo.block_size;
+	uint64_t size = __atomic_load_n(&t->lu->backing->info.size, __ATOMIC_RELAXED);
 	bool write = io->kind != BACKING_READ && io->kind != BACKING_EXTENTS;
 	struct scsi_sense sense;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Methods lun.* of the other file.
+ * Methods lun.* of the other files.
  *
  * Threads and ownership: as daemon/admin/request.h says.
  */

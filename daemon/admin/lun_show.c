@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Methods lun.* that look: settings, condition, store; and lun.resize, which makes the daemon
- * look. What blocks (allocated space, size) is a job on the store's own queue.
+ * Methods lun.* that look: settings, condition, store. What blocks (allocated space) is a job on
+ * the store's own queue.
  */
 #include "daemon/admin/lun.h"
 #include "daemon/admin/request.h"
@@ -53,9 +53,10 @@ static json_t *lu_json(const struct daemon *d, const struct node_lu *l)
 	json_object_set_new(j, "condition", json_string(condition(l)));
 	if (l->why)
 		json_object_set_new(j, "why", json_string(l->why));
-	if (l->store)
+	if (l->store) /* changes while a resize is under way */
 		json_object_set_new(j, "size",
-				    json_integer((json_int_t)l->store->backing->info.size));
+				    json_integer((json_int_t)__atomic_load_n(
+					&l->store->backing->info.size, __ATOMIC_RELAXED)));
 	json_object_set_new(j, "mapped", mapped_json(d->node.config, l->config.name));
 	return j;
 }
@@ -100,43 +101,19 @@ struct look {
 	struct node_store *store;
 	struct scsi_lu *lu; /* counted: keeps the store open */
 	json_t *result;
-	bool refresh;
 	int rc;
-	uint64_t allocated, size_before;
+	uint64_t allocated;
 };
 
 static void look_work(struct offload_job *job)
 {
 	struct look *k = list_entry(job, struct look, job);
-	struct backing *b = k->store->backing;
 
-	if (k->refresh)
-		k->rc = b->ops->refresh ? b->ops->refresh(b) : 0;
-	else
-		k->rc = b->ops->allocated ? b->ops->allocated(b, &k->allocated) : -ENOTSUP;
+	k->rc = backing_allocated(k->store->backing, &k->allocated);
 }
 
 static void look_answer(struct look *k)
 {
-	const char *name = k->store->name;
-	uint64_t size = k->store->backing->info.size;
-
-	if (k->refresh && k->rc) {
-		admin_fail(k->rq, ADMIN_FAILED, "lu %s: its store's size cannot be read: %s", name,
-			   text_errno(-k->rc));
-		return;
-	}
-	if (k->refresh) {
-		if (size != k->size_before) {
-			lu_resized(k->lu);
-			log_info(LOG_DAEMON, "lu %s: %llu bytes, were %llu", name,
-				 (unsigned long long)size, (unsigned long long)k->size_before);
-		}
-		admin_reply(k->rq,
-			    json_pack("{s:s, s:I, s:I}", "name", name, "size", (json_int_t)size,
-				      "size_before", (json_int_t)k->size_before));
-		return;
-	}
 	if (!k->rc)
 		json_object_set_new(k->result, "allocated", json_integer((json_int_t)k->allocated));
 	admin_reply(k->rq, json_incref(k->result));
@@ -154,7 +131,7 @@ static void look_done(struct offload_job *job)
 }
 
 /* Takes over result. */
-static void look(struct admin_request *rq, struct node_lu *l, json_t *result, bool refresh)
+static void look(struct admin_request *rq, struct node_lu *l, json_t *result)
 {
 	struct look *k;
 
@@ -178,8 +155,6 @@ static void look(struct admin_request *rq, struct node_lu *l, json_t *result, bo
 	k->lu = l->lu;
 	lu_ref(k->lu);
 	k->result = result;
-	k->refresh = refresh;
-	k->size_before = l->store->backing->info.size;
 	k->job = (struct offload_job){ .work = look_work,
 				       .done = look_done,
 				       .reply_to = rq->daemon->control };
@@ -208,23 +183,9 @@ void lun_show(struct admin_request *rq)
 	if (l->store)
 		add_store(j, l);
 	if (l->store && !l->store->busy)
-		look(rq, l, j, false);
+		look(rq, l, j);
 	else
 		admin_reply(rq, j);
-}
-
-void lun_resize(struct admin_request *rq)
-{
-	struct node_lu *l = find(rq);
-
-	if (!l)
-		return;
-	if (!l->store) {
-		admin_fail(rq, ADMIN_CONFLICT, "lu %s is out of service: %s", l->config.name,
-			   l->why ? l->why : "it has no store");
-		return;
-	}
-	look(rq, l, NULL, true);
 }
 
 void lun_fault(struct admin_request *rq)

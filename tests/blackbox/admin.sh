@@ -6,7 +6,7 @@
 # logged in, are kept over a restart and a kill, and refusals say what is wrong.
 # shellcheck source=tests/lib/hawserd.sh
 . "$(dirname "$0")/../lib/hawserd.sh"
-need jq iscsi-inq qemu-io
+need jq iscsi-inq iscsi-readcapacity16 qemu-io
 
 new=$iqn-new
 thin_lu first 64MiB
@@ -40,6 +40,25 @@ check admit ctl acl add "$new" --initiator 'iqn.*'
 check serves qemu-io -f raw -t writeback -c 'write -P 0x41 0 8M' -c flush "$(url 3 "$new")"
 check create-and-map ctl lun create third --type ram --size 16MiB --target "$new" --lun 4
 check serves-third iscsi-inq "$(url 4 "$new")"
+
+# Resizing: the file, what initiators are told, and what is kept.
+bytes() {
+	iscsi-readcapacity16 -s "$(url "$1" "$new")"
+}
+refused resize-ram 1 'type ram' ctl lun resize third --size 32MiB
+refused resize-not-blocks 1 blocks ctl lun resize second --size 1000
+refused resize-shorter 1 force ctl lun resize second --size 32MiB
+equal resize-refused $((64 << 20)) "$(stat -c %s "$dir/second.img")"
+check resize ctl lun resize second --size 96MiB
+equal resize-file $((96 << 20)) "$(stat -c %s "$dir/second.img")"
+equal resize-bytes $((96 << 20)) "$(bytes 3)"
+check resize-serves qemu-io -f raw -t writeback -c 'write 90M 1M' "$(url 3 "$new")"
+check resize-force ctl lun resize second --size 80MiB --force
+equal resize-force-bytes $((80 << 20)) "$(bytes 3)"
+truncate -s 88M "$dir/second.img"
+check resize-look ctl lun resize second
+equal resize-look-bytes $((88 << 20)) "$(bytes 3)"
+check resize-state grep -rq 80MiB "$dir/state"
 
 # Beside a session that stays: it sees nothing of what happens to others.
 stdbuf -oL qemu-io -f raw -t writeback -c 'write -P 0x42 16M 4M' -c 'sleep 4000' -c 'read -P 0x42 16M 4M' \

@@ -22,8 +22,11 @@ const struct ctl_verb ctl_lun_verbs[] = {
 	  NULL },
 	{ "lun", "unmap", "lun.unmap", "target lun:n", "", "Takes a number out of a target", NULL,
 	  NULL, NULL },
-	{ "lun", "resize", "lun.resize", "name", "",
-	  "Looks at the size of the store again and tells the initiators", NULL, NULL, NULL },
+	{ "lun", "resize", "lun.resize", "name", "size force:b",
+	  "Makes the file of a logical unit that long, or looks at the size of its store again, "
+	  "and "
+	  "tells the initiators",
+	  NULL, NULL, NULL },
 	{ "lun", "retry", "lun.retry", "name", "",
 	  "Opens the store of a logical unit that is out of service", NULL, NULL, NULL },
 	{ "lun", "fault", "lun.fault", "name rules", "",

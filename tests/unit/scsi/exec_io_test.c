@@ -175,10 +175,10 @@ START_TEST(shrunk_under_io)
 	f = fx_read(&fx_nexus[0], FX_SIZE / FX_BLOCK - 1, 1);
 	scsi_submit(&f->t);
 	fx_store->b.info.size = FX_SIZE / 2;
-	lu_resized(fx_lu);
 	fake_store_let_one(fx_store, -EINVAL);
 	ck_assert_uint_eq(f->sense.asc_ascq, 0x2100);
 	fake_task_free(f);
+	lu_resized(fx_lu);
 	fx_store->hold = false;
 	fx_expect(fx_tur(&fx_nexus[0]), SENSE_UNIT_ATTENTION, ASC_CAPACITY_CHANGED);
 	fx_expect(fx_tur(&fx_nexus[1]), SENSE_UNIT_ATTENTION, ASC_CAPACITY_CHANGED);
