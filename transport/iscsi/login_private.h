@@ -22,6 +22,7 @@ struct iscsi_login {
 	const struct iscsi_policy *policy; /* counted */
 	const struct iscsi_target *target; /* of policy; NULL: discovery, or not known yet */
 	const struct iscsi_rule *rule;
+	struct reactor *owner; /* of the session named by TSIH, when it is another's */
 
 	/* The first request says for all (RFC 7143 11.12) */
 	uint8_t isid[6], version_max, version_min;
@@ -39,8 +40,7 @@ struct iscsi_login {
 	bool moving;           /* to the reactor of the session named by TSIH */
 	bool refused;          /* the last response is out */
 	bool discovery, session_type_known;
-	struct reactor *owner; /* of that session, when it is not this one */
-	uint16_t refusal;      /* enum iscsi_login_status found in the header */
+	uint16_t refusal; /* enum iscsi_login_status found in the header */
 
 	char initiator[ISCSI_NAME_MAX + 1];
 	char initiator_alias[256];
