@@ -24,6 +24,7 @@ endfunction()
 
 hawser_require(LIBCONFIG libconfig libconfig-dev)
 hawser_require(JANSSON jansson libjansson-dev)
+hawser_require(NETTLE nettle nettle-dev)
 
 option(HAWSER_WITH_URING "io_uring engine (liburing)" ON)
 option(HAWSER_WITH_AIO "libaio engine" ON)

@@ -69,6 +69,8 @@ static json_t *session_json(const struct session_info *s)
 	json_object_set_new(j, "initiator", foreign(s->initiator));
 	json_object_set_new(j, "initiator_alias", foreign(s->initiator_alias));
 	json_object_set_new(j, "target", json_string(s->target));
+	if (s->account[0])
+		json_object_set_new(j, "account", foreign(s->account));
 	json_object_set_new(j, "discovery", json_boolean(s->discovery));
 	json_object_set_new(j, "isid", json_string(isid));
 	json_object_set_new(j, "tsih", json_integer(s->tsih));

@@ -17,6 +17,8 @@
 	X(CONNECTIONS_CLOSED,  "connections_closed",  "connections ended, by whomever") \
 	X(LOGINS,              "logins",              "logins that reached full-feature phase") \
 	X(LOGINS_REFUSED,      "logins_refused",      "logins answered with a status other than success") \
+	X(AUTHENTICATION_FAILURES, "authentication_failures", \
+	  "logins refused because nothing or nothing valid was proved") \
 	X(PDUS_IN,             "pdus_in",             "PDUs received") \
 	X(PDUS_OUT,            "pdus_out",            "PDUs sent") \
 	X(BYTES_IN,            "bytes_in",            "bytes received, headers included") \

@@ -5,7 +5,7 @@
 
 # shellcheck disable=SC2034 # for tests/run
 build_packages=(gcc libc6-dev make cmake ninja-build pkg-config liburing-dev libaio-dev
-	libconfig-dev libsystemd-dev libjansson-dev check)
+	libconfig-dev libsystemd-dev libjansson-dev nettle-dev check)
 # shellcheck disable=SC2034
 test_packages=(jq procps iproute2 clang-format clang-tidy shellcheck mandoc valgrind
 	libiscsi-bin libiscsi-dev qemu-utils qemu-system-x86 e2fsprogs xfsprogs util-linux

@@ -17,6 +17,7 @@ static void fill(const struct iscsi_session *s, struct iscsi_conn *c, struct ses
 	memcpy(ret->initiator_alias, s->initiator_alias, sizeof(ret->initiator_alias));
 	memcpy(ret->target, s->target_name, sizeof(ret->target));
 	memcpy(ret->isid, s->isid, sizeof(ret->isid));
+	memcpy(ret->account, s->account, sizeof(ret->account));
 	ret->tsih = s->tsih;
 	ret->tpgt = s->tpgt;
 	ret->cid = c->cid;

@@ -34,9 +34,9 @@ const struct key_row key_table[KEY_COUNT] = {
 	[KEY_AUTH_METHOD] = { "AuthMethod", CHAP, .length = 1024 },
 	[KEY_CHAP_A] = { "CHAP_A", CHAP, .length = 1024 },
 	[KEY_CHAP_I] = { "CHAP_I", CHAP },
-	[KEY_CHAP_C] = { "CHAP_C", CHAP, .length = 4096 },
+	[KEY_CHAP_C] = { "CHAP_C", CHAP, .length = 8192 },
 	[KEY_CHAP_N] = { "CHAP_N", CHAP },
-	[KEY_CHAP_R] = { "CHAP_R", CHAP, .length = 4096 },
+	[KEY_CHAP_R] = { "CHAP_R", CHAP, .length = 8192 },
 
 	/* 13.1 */
 	[KEY_HEADER_DIGEST] = { "HeaderDigest", KEY_RULE_DIGEST, OPERATIONAL, .length = 1024, VALUE(header_digest) },

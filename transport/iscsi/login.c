@@ -164,7 +164,7 @@ static const char *status_text(enum iscsi_login_status status)
 	} texts[] = {
 		{ LOGIN_MOVED_TEMPORARILY, "moved" },
 		{ LOGIN_INITIATOR_ERROR, "protocol error of the initiator" },
-		{ LOGIN_AUTHENTICATION_FAILURE, "authentication is required, or failed" },
+		{ LOGIN_AUTHENTICATION_FAILURE, "authentication failed" },
 		{ LOGIN_AUTHORIZATION_FAILURE, "no access rule admits it" },
 		{ LOGIN_NOT_FOUND, "no such target at this portal" },
 		{ LOGIN_UNSUPPORTED_VERSION, "protocol version" },
@@ -186,15 +186,21 @@ static const char *status_text(enum iscsi_login_status status)
 
 static void log_refusal(const struct iscsi_login *l, enum iscsi_login_status status)
 {
-	char name[96], target[96], peer[64];
+	char name[96], target[96], peer[64], account[96] = "";
 
 	portal_format(&l->conn->peer, peer, sizeof(peer));
 	text_escape(l->initiator, strlen(l->initiator), name, sizeof(name));
 	text_escape(l->target_name, strlen(l->target_name), target, sizeof(target));
+	/* Only a name that we know: what stands in CHAP_N may be a secret in the wrong field. */
+	if (l->chap.account)
+		text_escape(l->chap.account->name, strlen(l->chap.account->name), account,
+			    sizeof(account));
 	log_peer(LOG_ISCSI, LOG_LEVEL_WARN,
-		 "portal %s: login of \"%s\" from %s to \"%s\" refused: %s (%04x); "
+		 "portal %s: login of \"%s\" from %s to \"%s\"%s%s refused: %s (%04x); "
 		 "connection closed",
-		 l->conn->portal->text, name, peer, target, status_text(status), (unsigned)status);
+		 l->conn->portal->text, name, peer, l->discovery ? "discovery" : target,
+		 account[0] ? " as " : "", account, l->why ? l->why : status_text(status),
+		 (unsigned)status);
 }
 
 /* A redirection names the place (11.13.5, 13.8: without the portal group tag). */
@@ -218,6 +224,8 @@ void login_refuse(struct iscsi_login *l, enum iscsi_login_status status)
 	l->refused = true;
 	log_refusal(l, status);
 	stats_add(l->conn->ir->stats, STAT_LOGINS_REFUSED, 1);
+	if (status == LOGIN_AUTHENTICATION_FAILURE)
+		stats_add(l->conn->ir->stats, STAT_AUTHENTICATION_FAILURES, 1);
 	if (p && status >> 8 == 1 && add_redirection(l, p)) {
 		pdu_put(p);
 		p = NULL;
@@ -271,12 +279,16 @@ static uint8_t answer_flags(const struct iscsi_login *l)
 /* All text has been taken and answered into l->out. */
 static int respond(struct iscsi_login *l)
 {
-	bool transit = l->request_flags & ISCSI_FINAL;
 	uint8_t next = ISCSI_LOGIN_NSG(l->request_flags);
 	bool last = l->out.length - l->out.sent <= ISCSI_TEXT_DEFAULT;
 	enum iscsi_login_status status;
+	bool transit;
 	int r;
 
+	/* Also when the text was long ago and this only fetches the rest of its answer. */
+	if (!login_is_authenticated(l))
+		l->request_flags &= (uint8_t)~ISCSI_FINAL;
+	transit = l->request_flags & ISCSI_FINAL;
 	if (transit && last && next == STAGE_FULL_FEATURE) {
 		status = login_claim_session(l); /* may end in login_established: l is gone */
 		if (status)
@@ -356,13 +368,15 @@ int login_rx_data(struct iscsi_conn *c, struct iscsi_rx *rx)
 static void log_success(const struct iscsi_login *l)
 {
 	const struct iscsi_conn *c = l->conn;
-	char name[256], peer[64];
+	char name[256], peer[64], account[256] = "";
 
 	portal_format(&c->peer, peer, sizeof(peer));
 	text_escape(l->initiator, strlen(l->initiator), name, sizeof(name));
-	log_info(LOG_ISCSI, "%s: \"%s\" from %s logged in by portal %s, tsih %u, cid %u%s",
-		 l->target ? l->target->name : "discovery", name, peer, c->portal->text,
-		 c->session->tsih, c->cid, c->session->reinstates ? ", session reinstated" : "");
+	text_escape(l->account, strlen(l->account), account, sizeof(account));
+	log_info(LOG_ISCSI, "%s: \"%s\"%s%s from %s logged in by portal %s, tsih %u, cid %u%s",
+		 l->target ? l->target->name : "discovery", name, account[0] ? " as " : "", account,
+		 peer, c->portal->text, c->session->tsih, c->cid,
+		 c->session->reinstates ? ", session reinstated" : "");
 }
 
 /*

@@ -64,14 +64,26 @@ enum iscsi_login_status login_declare(struct iscsi_login *l, enum key_id id, con
 	case KEY_ISER_HELLO_REQUIRED:
 		return strcmp(value, "Yes") != 0 && strcmp(value, "No") != 0 ? LOGIN_INITIATOR_ERROR
 									     : LOGIN_SUCCESS;
+	case KEY_AUTH_METHOD:
+		l->methods = value; /* these wait for the names: login_auth.c */
+		return LOGIN_SUCCESS;
 	case KEY_CHAP_A:
+		l->chap_keys.a = value;
+		return LOGIN_SUCCESS;
 	case KEY_CHAP_I:
+		l->chap_keys.i = value;
+		return LOGIN_SUCCESS;
 	case KEY_CHAP_C:
+		l->chap_keys.c = value;
+		return LOGIN_SUCCESS;
 	case KEY_CHAP_N:
+		l->chap_keys.n = value;
+		return LOGIN_SUCCESS;
 	case KEY_CHAP_R:
-		return LOGIN_INITIATOR_ERROR; /* CHAP has not been chosen, 12.1.3 */
+		l->chap_keys.r = value;
+		return LOGIN_SUCCESS;
 	default:
-		return LOGIN_SUCCESS; /* AuthMethod waits for the names; the rest needs nothing */
+		return LOGIN_SUCCESS;
 	}
 }
 
@@ -90,8 +102,7 @@ static enum iscsi_login_status check_target(struct iscsi_login *l)
 
 	if (!t || !at_portal(t, l->conn->portal))
 		return LOGIN_NOT_FOUND;
-	l->rule = policy_admit(t, l->initiator, &l->conn->peer);
-	if (!l->rule)
+	if (!policy_admit(t, l->initiator, &l->conn->peer))
 		return LOGIN_AUTHORIZATION_FAILURE;
 	l->target = t;
 	l->keys.limits = &t->keys;
@@ -99,9 +110,6 @@ static enum iscsi_login_status check_target(struct iscsi_login *l)
 		return LOGIN_MOVED_TEMPORARILY;
 	if (!t->online)
 		return LOGIN_UNAVAILABLE;
-	/* There is no method yet by which an account could be proved. */
-	if (l->rule->account)
-		return LOGIN_AUTHENTICATION_FAILURE;
 	return LOGIN_SUCCESS;
 }
 
@@ -162,6 +170,8 @@ enum iscsi_login_status login_find_target(struct iscsi_login *l)
 	l->rule = NULL;
 	l->keys.limits = &l->policy->keys;
 	l->keys.discovery = l->discovery;
+	if (l->discovery && !login_may_discover(l))
+		return LOGIN_AUTHORIZATION_FAILURE;
 	if (l->target_name[0]) {
 		status = check_target(l);
 		if (status)
@@ -173,20 +183,6 @@ enum iscsi_login_status login_find_target(struct iscsi_login *l)
 	if (!status)
 		inherit_keys(l, s);
 	return status;
-}
-
-/* The first method that both sides can: None, when the rule needs no account (12.1). */
-enum iscsi_login_status login_choose_auth(struct iscsi_login *l, const char *methods)
-{
-	char item[TEXT_VALUE_MAX + 1];
-
-	while (text_list_next(&methods, item)) {
-		if (strcmp(item, "None") != 0)
-			continue;
-		text_put(&l->out, key_table[KEY_AUTH_METHOD].name, "None");
-		return LOGIN_SUCCESS;
-	}
-	return LOGIN_AUTHENTICATION_FAILURE;
 }
 
 static void claimed(struct session_claim *claim)
@@ -210,6 +206,7 @@ static enum iscsi_login_status new_session(struct iscsi_login *l)
 	memcpy(s->initiator, l->initiator, sizeof(s->initiator));
 	memcpy(s->initiator_alias, l->initiator_alias, sizeof(s->initiator_alias));
 	memcpy(s->target_name, l->target_name, sizeof(s->target_name));
+	memcpy(s->account, l->account, sizeof(s->account));
 	memcpy(s->isid, l->isid, sizeof(s->isid));
 	s->tpgt = c->portal->tpgt;
 	s->rule = l->discovery ? NULL : l->rule;
@@ -231,6 +228,8 @@ static enum iscsi_login_status join_session(struct iscsi_login *l)
 	struct iscsi_session *s;
 	enum iscsi_login_status status = find_session(l, &s);
 
+	if (!status)
+		status = login_same_identity(l, s);
 	if (status)
 		return status;
 	if (session_join(s, l->conn, l->keys.keys.max_connections))
@@ -252,10 +251,14 @@ enum iscsi_login_status login_claim_session(struct iscsi_login *l)
 		policy_unref(l->policy);
 		l->policy = c->ir->policy;
 		policy_ref(l->policy);
+		l->chap.account = NULL;
 		status = login_find_target(l);
 		if (status)
 			return status;
 	}
+	status = login_confirm(l);
+	if (status)
+		return status;
 	c->keys = l->keys.keys;
 	return l->tsih ? join_session(l) : new_session(l);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The login phase between its files: login.c (PDUs in and out), login_stage.c (text, stages),
- * login_access.c (names, target, rule, session).
+ * login_access.c (names, target, session), login_auth.c (CHAP, rule).
  *
  * Threads: the connection's reactor. Ownership: see login.h.
  */
@@ -16,6 +16,13 @@
 #include "transport/iscsi/wire.h"
 
 #define LOGIN_PDUS_MAX 64 /* requests of one login phase */
+
+enum login_auth {
+	LOGIN_AUTH_OPEN, /* AuthMethod has not been offered */
+	LOGIN_AUTH_NONE,
+	LOGIN_AUTH_CHAP, /* on its way */
+	LOGIN_AUTH_PROVEN,
+};
 
 struct iscsi_login {
 	struct iscsi_conn *conn;
@@ -41,6 +48,14 @@ struct iscsi_login {
 	bool refused;          /* the last response is out */
 	bool discovery, session_type_known;
 	uint16_t refusal; /* enum iscsi_login_status found in the header */
+	const char *why;  /* of the refusal, for the log; NULL: the status says it */
+
+	enum login_auth auth;
+	struct chap chap;
+	char account[256]; /* PROVEN: who */
+	/* Of the text being looked at, borrowed from it; NULL: not there. */
+	const char *methods;
+	struct chap_keys chap_keys;
 
 	char initiator[ISCSI_NAME_MAX + 1];
 	char initiator_alias[256];
@@ -65,11 +80,20 @@ enum iscsi_login_status login_check_transit(const struct iscsi_login *l, uint8_t
 enum iscsi_login_status login_declare(struct iscsi_login *l, enum key_id id, const char *value);
 /* Names are in: target, rule, the session named by TSIH. */
 enum iscsi_login_status login_find_target(struct iscsi_login *l);
-/* AuthMethod was offered. */
-enum iscsi_login_status login_choose_auth(struct iscsi_login *l, const char *methods);
 /* Negotiation is over: makes or joins the session. LOGIN_SUCCESS: login_established was called, or
  * will be when the session that had our name has let go. */
 enum iscsi_login_status login_claim_session(struct iscsi_login *l);
+
+/* login_auth.c: the text's AuthMethod or CHAP keys; answers to l->out. */
+enum iscsi_login_status login_authenticate(struct iscsi_login *l);
+/* Nothing more is needed to be admitted; sets l->rule. Asked again wherever a stage is left. */
+bool login_is_authenticated(struct iscsi_login *l);
+/* The same at the very end, when the policy may be another one. */
+enum iscsi_login_status login_confirm(struct iscsi_login *l);
+/* A discovery session: is there a rule for it, whatever must be proved? */
+bool login_may_discover(const struct iscsi_login *l);
+/* All connections of a session prove the same (9.2). */
+enum iscsi_login_status login_same_identity(struct iscsi_login *l, const struct iscsi_session *s);
 
 /* login.c */
 void login_established(struct iscsi_login *l);

@@ -59,17 +59,14 @@ static void declare_target(struct iscsi_login *l)
 static enum iscsi_login_status answer_pairs(struct iscsi_login *l)
 {
 	struct text_cursor cursor = text_cursor_on(&l->in);
-	enum iscsi_login_status status = LOGIN_SUCCESS;
+	enum iscsi_login_status status;
 	struct text_pair p;
 	int error;
 
 	declare_target(l);
-	while (!status && text_next(&cursor, &p, &error)) {
-		if (key_find(p.key) == KEY_AUTH_METHOD)
-			status = login_choose_auth(l, p.value);
-		else
-			keys_answer(&l->keys, &p, &l->out);
-	}
+	while (text_next(&cursor, &p, &error))
+		keys_answer(&l->keys, &p, &l->out);
+	status = login_authenticate(l);
 	if (!status && l->out.error)
 		return LOGIN_OUT_OF_RESOURCES;
 	return status;
@@ -79,6 +76,8 @@ enum iscsi_login_status login_text(struct iscsi_login *l)
 {
 	enum iscsi_login_status status;
 
+	l->methods = NULL;
+	l->chap_keys = (struct chap_keys){ 0 };
 	l->keys.phase = l->stage == STAGE_SECURITY ? KEY_SECURITY : KEY_OPERATIONAL;
 	status = take_pairs(l, true);
 	if (!status && !l->names_known) {

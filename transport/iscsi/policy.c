@@ -60,13 +60,18 @@ static void free_text(const char *text)
 	free(u.owned);
 }
 
+static void rules_free(struct iscsi_rule *rules, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		free_text(rules[i].account);
+		lun_map_unref(rules[i].map);
+	}
+	free(rules);
+}
+
 static void target_clear(struct iscsi_target *t)
 {
-	for (unsigned i = 0; i < t->n_rules; i++) {
-		free_text(t->rules[i].account);
-		lun_map_unref(t->rules[i].map);
-	}
-	free(t->rules);
+	rules_free(t->rules, t->n_rules);
 	free(t->portals);
 	lun_map_unref(t->map);
 }
@@ -82,6 +87,10 @@ void policy_unref(const struct iscsi_policy *p)
 		return;
 	for (unsigned i = 0; i < owned->n_targets; i++)
 		target_clear(&owned->targets[i]);
+	for (unsigned i = 0; i < owned->n_accounts; i++)
+		chap_account_clear(&owned->accounts[i]);
+	free(owned->accounts);
+	rules_free(owned->discovery, owned->n_discovery);
 	free(owned->targets);
 	free(owned);
 }
@@ -128,22 +137,50 @@ static bool in_network(const struct iscsi_rule *r, uint8_t family, const uint8_t
 	return prefix % 8 == 0 || !((address[prefix / 8] ^ r->network[prefix / 8]) & mask);
 }
 
-const struct iscsi_rule *policy_admit(const struct iscsi_target *t, const char *initiator,
-				      const struct sockaddr_storage *peer)
+const struct chap_account *policy_account(const struct iscsi_policy *p, const char *name)
+{
+	for (unsigned i = 0; i < p->n_accounts; i++)
+		if (!strcmp(p->accounts[i].name, name))
+			return &p->accounts[i];
+	return NULL;
+}
+
+const struct iscsi_rule *policy_candidate(struct iscsi_rules rules,
+					  const struct iscsi_applicant *who,
+					  const struct iscsi_rule *after)
 {
 	uint8_t address[16];
-	uint8_t family = peer_bytes(peer, address);
+	uint8_t family = peer_bytes(who->peer, address);
 
-	for (unsigned i = 0; i < t->n_rules; i++) {
-		const struct iscsi_rule *r = &t->rules[i];
+	for (unsigned i = after ? (unsigned)(after - rules.list) + 1 : 0; i < rules.n; i++) {
+		const struct iscsi_rule *r = &rules.list[i];
 
-		if (r->initiator[0] && !text_match(r->initiator, initiator))
+		if (r->initiator[0] && !text_match(r->initiator, who->initiator))
 			continue;
 		if (r->has_network && !in_network(r, family, address))
 			continue;
 		return r;
 	}
 	return NULL;
+}
+
+const struct iscsi_rule *policy_rule(struct iscsi_rules rules, const struct iscsi_applicant *who,
+				     const char *account)
+{
+	const struct iscsi_rule *r = NULL;
+
+	while ((r = policy_candidate(rules, who, r)))
+		if (!r->account || (account && !strcmp(r->account, account)))
+			return r;
+	return NULL;
+}
+
+const struct iscsi_rule *policy_admit(const struct iscsi_target *t, const char *initiator,
+				      const struct sockaddr_storage *peer)
+{
+	const struct iscsi_applicant who = { initiator, peer };
+
+	return policy_candidate(policy_target_rules(t), &who, NULL);
 }
 
 const struct scsi_lun_map *policy_map(const struct iscsi_target *t, const struct iscsi_rule *rule)

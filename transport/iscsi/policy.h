@@ -13,6 +13,7 @@
 #define HAWSER_ISCSI_POLICY_H
 
 #include "scsi/lu.h"
+#include "transport/iscsi/chap.h"
 #include "transport/iscsi/keys.h"
 #include "transport/iscsi/wire.h"
 
@@ -28,8 +29,7 @@ struct iscsi_rule {
 	uint8_t family; /* AF_INET or AF_INET6 */
 	uint8_t prefix; /* bits */
 	uint8_t network[16];
-	const char *account; /* CHAP account needed; NULL: none. The table of accounts follows
-				with authentication */
+	const char *account; /* of iscsi_policy.accounts, to be proved by CHAP; NULL: none */
 	bool read_only;      /* every LU is read-only to whom this rule admits */
 	const struct scsi_lun_map *map; /* NULL: the target's own */
 };
@@ -59,9 +59,13 @@ struct iscsi_policy {
 	_Atomic unsigned refs;
 	uint64_t generation;
 	unsigned n_targets;
-	struct iscsi_target *targets;           /* sorted by name */
-	struct key_limits keys;                 /* for discovery sessions */
-	unsigned login_timeout_s;               /* 15 */
+	struct iscsi_target *targets; /* sorted by name */
+	unsigned n_accounts;
+	struct chap_account *accounts;
+	unsigned n_discovery;         /* none: everybody may discover, and proves nothing */
+	struct iscsi_rule *discovery; /* rules of discovery sessions */
+	struct key_limits keys;       /* for discovery sessions */
+	unsigned login_timeout_s;     /* 15 */
 	unsigned nop_interval_s, nop_timeout_s; /* 30, 60; interval 0: no pings */
 	bool nop_strict; /* drop on a missing answer though other PDUs arrive */
 	unsigned max_sessions, max_connections, max_unauthenticated;
@@ -75,9 +79,39 @@ void policy_unref(const struct iscsi_policy *p); /* NULL allowed */
 
 /* NULL: no such target. Names compare as stored (lower case, RFC 3722). */
 const struct iscsi_target *policy_find(const struct iscsi_policy *p, const char *name);
-/* The first rule that admits; NULL: none does. peer may be an IPv4-mapped IPv6 address. */
+/* NULL: no such account. */
+const struct chap_account *policy_account(const struct iscsi_policy *p, const char *name);
+
+/* Rules of a target, or those of discovery sessions. */
+struct iscsi_rules {
+	const struct iscsi_rule *list;
+	unsigned n;
+};
+/* Who asks; peer may have an IPv4-mapped IPv6 address. */
+struct iscsi_applicant {
+	const char *initiator;
+	const struct sockaddr_storage *peer;
+};
+/* The first rule after `after` (NULL: of all) that admits by name and address, whatever account it
+ * names; NULL: none does. */
+const struct iscsi_rule *policy_candidate(struct iscsi_rules rules,
+					  const struct iscsi_applicant *who,
+					  const struct iscsi_rule *after);
+/* The first rule all of whose conditions hold for one who has proved to have this account; NULL:
+ * has proved nothing. */
+const struct iscsi_rule *policy_rule(struct iscsi_rules rules, const struct iscsi_applicant *who,
+				     const char *account);
+/* Whether a target has any rule for this initiator, and may be shown to it. */
 const struct iscsi_rule *policy_admit(const struct iscsi_target *t, const char *initiator,
 				      const struct sockaddr_storage *peer);
+static inline struct iscsi_rules policy_target_rules(const struct iscsi_target *t)
+{
+	return (struct iscsi_rules){ t->rules, t->n_rules };
+}
+static inline struct iscsi_rules policy_discovery_rules(const struct iscsi_policy *p)
+{
+	return (struct iscsi_rules){ p->discovery, p->n_discovery };
+}
 /* The map that this rule shows. */
 const struct scsi_lun_map *policy_map(const struct iscsi_target *t, const struct iscsi_rule *rule);
 

@@ -12,10 +12,12 @@
 static const struct iscsi_rule *admits(const struct iscsi_session *s, const struct iscsi_target *t)
 {
 	const struct sockaddr_storage *peer = &s->peer; /* of one that waits for its initiator */
+	struct iscsi_applicant who = { .initiator = s->initiator };
 
 	if (!list_empty(&s->conns))
 		peer = &list_entry(s->conns.next, struct iscsi_conn, session_node)->peer;
-	return policy_admit(t, s->initiator, peer);
+	who.peer = peer;
+	return policy_rule(policy_target_rules(t), &who, s->account[0] ? s->account : NULL);
 }
 
 /* Nothing that only the old policy knows may be reachable from here. */

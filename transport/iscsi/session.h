@@ -42,6 +42,7 @@ struct iscsi_session {
 	char initiator[ISCSI_NAME_MAX + 1];   /* [H] */
 	char initiator_alias[256];            /* [H] */
 	char target_name[ISCSI_NAME_MAX + 1]; /* [H] */
+	char account[256];                    /* [H] proved by CHAP; empty: nothing was proved */
 	uint8_t isid[6];                      /* [H] */
 	uint16_t tsih, tpgt;                  /* [H] */
 	struct sockaddr_storage peer;         /* [R] of the connection lost last */
@@ -186,6 +187,7 @@ void session_logged_out(struct iscsi_session *s);
 struct session_info {
 	uint64_t id, conn_id;
 	char initiator[ISCSI_NAME_MAX + 1], initiator_alias[256], target[ISCSI_NAME_MAX + 1];
+	char account[256]; /* empty: none */
 	uint8_t isid[6];
 	uint16_t tsih, tpgt, cid;
 	bool discovery;
