@@ -3,42 +3,15 @@
  * What a table of settings cannot say: names that must differ, references that must lead
  * somewhere, settings that contradict each other. Every refusal names object, fact and remedy.
  */
-#include "config/config.h"
+#include "config/check_internal.h"
 #include "config/schema.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static __attribute__((format(printf, 3, 4))) int
-refuse(struct config_error *err, const struct config_origin *origin, const char *format, ...)
-{
-	va_list args;
-
-	memset(err, 0, sizeof(*err));
-	if (origin && origin->file) {
-		snprintf(err->file, sizeof(err->file), "%s", origin->file);
-		err->line = origin->line;
-	}
-	va_start(args, format);
-	vsnprintf(err->text, sizeof(err->text), format, args);
-	va_end(args);
-	return -EINVAL;
-}
-
-/* "hawser.conf:12" or "made at run time", for the other party of a conflict. */
-static const char *where(const struct config_origin *o, char buf[static 300])
-{
-	if (o->file)
-		snprintf(buf, 300, "%s:%u", o->file, o->line);
-	else
-		snprintf(buf, 300, "made at run time");
-	return buf;
-}
 
 int config_parse_network(const char *text, int *ret_family, unsigned *ret_prefix,
 			 uint8_t ret_bytes[static 16])
@@ -258,30 +231,58 @@ static int check_luns(const struct config *c, const struct config_target *t,
 	return 0;
 }
 
-static int check_access(const struct config *c, const struct config_target *t, unsigned i,
-			struct config_error *err)
+/* owner: "target iqn..." or "daemon". */
+static int check_conditions(const struct config *c, const struct config_access *a,
+			    const char *owner, unsigned number, struct config_error *err)
 {
-	const struct config_access *a = &t->access[i];
 	bool narrows = a->initiator || a->network || a->account;
 	uint8_t bytes[16];
 	unsigned prefix;
 	int family;
 
 	if (a->any && narrows)
-		return refuse(err, &t->origin,
-			      "target %s: access rule %u says any = true and who; remove one",
-			      t->name, i + 1);
+		return refuse(err, NULL, "%s: access rule %u says any = true and who; remove one",
+			      owner, number);
 	if (!a->any && !narrows)
-		return refuse(err, &t->origin,
-			      "target %s: access rule %u admits nobody; say initiator, network or "
+		return refuse(err, NULL,
+			      "%s: access rule %u admits nobody; say initiator, network or "
 			      "account, or any = true for everybody",
-			      t->name, i + 1);
+			      owner, number);
 	if (a->network && config_parse_network(a->network, &family, &prefix, bytes))
-		return refuse(err, &t->origin,
-			      "target %s: access rule %u: network \"%s\" is not an address or "
+		return refuse(err, NULL,
+			      "%s: access rule %u: network \"%s\" is not an address or "
 			      "network; write \"192.0.2.0/24\" or \"2001:db8::/32\"",
-			      t->name, i + 1, a->network);
+			      owner, number, a->network);
+	if (a->account && !config_find_account(c, a->account))
+		return refuse(err, NULL,
+			      "%s: access rule %u wants account \"%s\", which does not "
+			      "exist; define it or remove the rule",
+			      owner, number, a->account);
+	return 0;
+}
+
+static int check_access(const struct config *c, const struct config_target *t, unsigned i,
+			struct config_error *err)
+{
+	const struct config_access *a = &t->access[i];
+	char owner[256];
+
+	snprintf(owner, sizeof(owner), "target %s", t->name);
+	if (check_conditions(c, a, owner, i + 1, err)) {
+		refuse_at(err, &t->origin);
+		return -EINVAL;
+	}
 	return check_luns(c, t, a->luns, a->n_luns, err);
+}
+
+static int check_discovery(const struct config *c, struct config_error *err)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < c->daemon.n_discovery_access && !r; i++)
+		r = check_conditions(c, &c->daemon.discovery_access[i], "daemon, discovery_access",
+				     i + 1, err);
+	return r;
 }
 
 /* RFC 7143 4.2.7: form and characters; folding of case and the like is the iSCSI layer's. */
@@ -357,6 +358,10 @@ int config_check(const struct config *c, struct config_error *err)
 
 	for (unsigned i = 0; i < c->n_portals && !r; i++)
 		r = check_portal(c, i, err);
+	if (!r)
+		r = check_accounts(c, err);
+	if (!r)
+		r = check_discovery(c, err);
 	for (unsigned i = 0; i < c->n_lus && !r; i++)
 		r = check_lu(c, i, err);
 	for (unsigned i = 0; i < c->n_targets && !r; i++)

@@ -43,6 +43,11 @@ struct config_portal *config_add_portal(struct config *c)
 	return config_list_append(config_setting_find(&config_root_scope, "portals"), c);
 }
 
+struct config_account *config_add_account(struct config *c)
+{
+	return config_list_append(config_setting_find(&config_root_scope, "accounts"), c);
+}
+
 struct config_lu *config_add_lu(struct config *c)
 {
 	return config_list_append(config_setting_find(&config_root_scope, "lus"), c);
@@ -58,6 +63,11 @@ void config_remove_portal(struct config *c, unsigned i)
 	config_list_remove(config_setting_find(&config_root_scope, "portals"), c, i);
 }
 
+void config_remove_account(struct config *c, unsigned i)
+{
+	config_list_remove(config_setting_find(&config_root_scope, "accounts"), c, i);
+}
+
 void config_remove_lu(struct config *c, unsigned i)
 {
 	config_list_remove(config_setting_find(&config_root_scope, "lus"), c, i);
@@ -66,6 +76,14 @@ void config_remove_lu(struct config *c, unsigned i)
 void config_remove_target(struct config *c, unsigned i)
 {
 	config_list_remove(config_setting_find(&config_root_scope, "targets"), c, i);
+}
+
+struct config_account *config_find_account(const struct config *c, const char *name)
+{
+	for (unsigned i = 0; i < c->n_accounts; i++)
+		if (!strcmp(c->accounts[i].name, name))
+			return &c->accounts[i];
+	return NULL;
 }
 
 struct config_lu *config_find_lu(const struct config *c, const char *name)

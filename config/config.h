@@ -35,6 +35,22 @@ struct config_daemon {
 	char *node_name;             /* used for names made up for new targets; the host name */
 	char *user;                  /* NULL: stay who we are; else drop to it after start */
 	char *store_paths;           /* NULL, or folders parted by ':' where the helper may open */
+	unsigned n_discovery_access; /* none: everybody may discover */
+	struct config_access *discovery_access; /* initiator, network, account and any only */
+};
+
+/* Who an initiator can prove to be. Secrets are text, or bytes as 0x... or 0b... */
+struct config_account {
+	struct config_origin origin;
+	char *name;             /* CHAP_N */
+	char *secret, *secret2; /* the initiator's; two while one is being replaced, else NULL */
+	char *mutual_name, *mutual_secret; /* the target's; NULL: it proves nothing */
+	bool require_mutual;
+	char *algorithms; /* words parted by blanks; NULL: all */
+	/* In hawser.conf only: the file with the secret, which is read with it. */
+	char *secret_file, *secret2_file, *mutual_secret_file;
+	/* Not a setting: */
+	bool lost; /* its state file was torn: nobody can prove to be it */
 };
 
 struct config_portal {
@@ -106,8 +122,9 @@ struct config_target {
 
 struct config {
 	struct config_daemon daemon;
-	unsigned n_portals, n_lus, n_targets;
+	unsigned n_portals, n_accounts, n_lus, n_targets;
 	struct config_portal *portals;
+	struct config_account *accounts;
 	struct config_lu *lus;
 	struct config_target *targets;
 };
@@ -135,7 +152,21 @@ int config_parse_text(const char *text, const char *name, struct config **ret,
  * one path, access rules that contradict. 0 or -EINVAL with *err. */
 int config_check(const struct config *c, struct config_error *err);
 
-/* The config as text that config_parse_text reads back to the same. malloc'ed; NULL: no memory. */
+/* Reads the files that accounts name, and judges who else can read the secrets: whatever is open to
+ * everybody is refused. config_parse_file does it. 0 or -EINVAL with *err. */
+int config_load_secrets(struct config *c, struct config_error *err);
+#define CONFIG_SECRET_MIN 12 /* bytes; less is no secret (RFC 7143 9.2.1) */
+#define CONFIG_SECRET_MAX 255
+/* The bytes of a secret. 0, -EINVAL: begins as hexadecimal or base64 and is not; -ERANGE: length.
+ */
+int config_secret_bytes(const char *secret, uint8_t bytes[static CONFIG_SECRET_MAX],
+			size_t *ret_length);
+/* Another account that this one shares its secret with; NULL: none. Not an error, but unwise. */
+const struct config_account *config_same_secret(const struct config *c,
+						const struct config_account *a);
+
+/* The config as text that config_parse_text reads back to the same, but for secrets: a comment says
+ * where they stand. malloc'ed; NULL: no memory. */
 char *config_dump(const struct config *c);
 /* One object as text, for its state file. */
 char *config_dump_lu(const struct config_lu *lu);
@@ -144,11 +175,14 @@ char *config_dump_portal(const struct config_portal *p);
 
 /* Appends a zeroed object with defaults; NULL: no memory. */
 struct config_portal *config_add_portal(struct config *c);
+struct config_account *config_add_account(struct config *c);
 struct config_lu *config_add_lu(struct config *c);
 struct config_target *config_add_target(struct config *c);
 void config_remove_portal(struct config *c, unsigned i);
+void config_remove_account(struct config *c, unsigned i);
 void config_remove_lu(struct config *c, unsigned i);
 void config_remove_target(struct config *c, unsigned i);
+struct config_account *config_find_account(const struct config *c, const char *name);
 struct config_lu *config_find_lu(const struct config *c, const char *name);
 struct config_target *config_find_target(const struct config *c, const char *name);
 

@@ -74,6 +74,11 @@ static void clear_setting(const struct config_setting *s, void *object)
 	switch (s->type) {
 	case CONFIG_TEXT:
 	case CONFIG_WORD:
+	case CONFIG_WORDS:
+		if (s->secret && *(char **)p)
+			explicit_bzero(*(char **)p, strlen(*(char **)p));
+		free(*(void **)p);
+		break;
 	case CONFIG_NUMBERS:
 		free(*(void **)p);
 		break;
@@ -131,6 +136,7 @@ static int copy_setting(const struct config_setting *s, void *to, const void *fr
 	switch (s->type) {
 	case CONFIG_TEXT:
 	case CONFIG_WORD:
+	case CONFIG_WORDS:
 		if (!*(char *const *)p)
 			return 0;
 		*q = strdup(*(char *const *)p);
@@ -168,7 +174,8 @@ static void forget_pointers(const struct config_scope *scope, void *object)
 			forget_pointers(s->scope, at(s, object));
 		if (list)
 			*config_count(s, object) = 0;
-		if (list || s->type == CONFIG_TEXT || s->type == CONFIG_WORD)
+		if (list || s->type == CONFIG_TEXT || s->type == CONFIG_WORD ||
+		    s->type == CONFIG_WORDS)
 			*(void **)at(s, object) = NULL;
 	}
 	if (scope->has_origin)

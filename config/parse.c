@@ -127,6 +127,30 @@ static int parse_numbers(struct parse *p, const config_setting_t *from,
 	return 0;
 }
 
+/* A list of texts becomes one text. */
+static int parse_words(struct parse *p, const config_setting_t *from,
+		       const struct config_setting *s, void *object)
+{
+	struct config_value v = { .kind = VALUE_TEXT };
+	char text[400] = "", why[400];
+	size_t used = 0;
+	int r;
+
+	if (config_setting_type(from) == CONFIG_TYPE_STRING)
+		v.s = config_setting_get_string(from);
+	for (int i = 0; !v.s && i < config_setting_length(from); i++) {
+		const char *word = config_setting_get_string_elem(from, i);
+
+		if (!word || used + strlen(word) + 2 > sizeof(text))
+			return refuse(p, from, "\"%s\" must be a list of texts out of: %s", s->name,
+				      s->choices);
+		used += (size_t)snprintf(text + used, sizeof(text) - used, " %s", word);
+	}
+	v.s = v.s ? v.s : text;
+	r = config_assign(s, object, &v, why, sizeof(why));
+	return r == -EINVAL ? refuse(p, from, "%s", why) : r;
+}
+
 static int parse_setting(struct parse *p, const config_setting_t *from,
 			 const struct config_setting *s, void *object)
 {
@@ -144,6 +168,8 @@ static int parse_setting(struct parse *p, const config_setting_t *from,
 		return parse_list(p, from, s, object);
 	case CONFIG_NUMBERS:
 		return parse_numbers(p, from, s, object);
+	case CONFIG_WORDS:
+		return parse_words(p, from, s, object);
 	case CONFIG_BOOL:
 	case CONFIG_TRISTATE:
 	case CONFIG_NUMBER:
@@ -282,8 +308,13 @@ int config_parse_file(const char *path, struct config **ret, struct config_error
 	set_include_dir(&cfg, path);
 	good = config_read_file(&cfg, path);
 	r = finish(&p, &cfg, good, &config_root_scope, c);
-	if (r)
+	if (r) {
 		free(c);
+		return r;
+	}
+	r = config_load_secrets(c, err);
+	if (r)
+		config_free(c);
 	else
 		*ret = c;
 	return r;

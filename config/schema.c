@@ -10,6 +10,19 @@
 #define AT(T, m) .at = offsetof(struct T, m), .width = sizeof(((struct T *)0)->m)
 #define LIST(T, m) .type = CONFIG_LIST, .at = offsetof(struct T, m), .count_at = offsetof(struct T, n_##m)
 
+/* Who may discover: the conditions of an access rule, without what it shows. */
+#define ACCESS(n, t, ...) { .name = #n, .type = CONFIG_##t, AT(config_access, n), __VA_ARGS__ }
+#define ACCESS_CONDITIONS \
+	ACCESS(initiator, TEXT, .max = 223, .help = "initiator name, * and ? allowed"), \
+	ACCESS(network, TEXT, .max = 63, .help = "address or network of the initiator"), \
+	ACCESS(account, TEXT, .max = 255, .help = "account that the initiator must prove to have"), \
+	ACCESS(any, BOOL, .def = "false", .help = "admit everybody")
+static const struct config_setting discovery_settings[] = { ACCESS_CONDITIONS, { 0 } };
+static const struct config_scope discovery_scope = {
+	.name = "discovery_access", .size = sizeof(struct config_access),
+	.settings = discovery_settings,
+};
+
 #define DAEMON(n, t, ...) { .name = #n, .type = CONFIG_##t, AT(config_daemon, n), __VA_ARGS__ }
 static const struct config_setting daemon_settings[] = {
 	DAEMON(reactors, NUMBER, .max = 64, .def = "0", .restart = true,
@@ -45,6 +58,8 @@ static const struct config_setting daemon_settings[] = {
 	       .help = "user to become after the start; stores are then opened by a helper"),
 	DAEMON(store_paths, TEXT, .max = 4000, .restart = true,
 	       .help = "folders, parted by colons, where the helper may open stores"),
+	{ .name = "discovery_access", LIST(config_daemon, discovery_access), .max = 256,
+	  .scope = &discovery_scope, .help = "who may discover; everybody if empty" },
 	{ 0 },
 };
 const struct config_scope config_daemon_scope = {
@@ -62,6 +77,31 @@ static const struct config_setting portal_settings[] = {
 const struct config_scope config_portal_scope = {
 	.name = "portal", .size = sizeof(struct config_portal), .has_origin = true,
 	.settings = portal_settings,
+};
+
+#define ACCOUNT(n, t, ...) { .name = #n, .type = CONFIG_##t, AT(config_account, n), __VA_ARGS__ }
+#define SECRET_TEXT_MAX 512 /* 255 bytes in hexadecimal */
+static const struct config_setting account_settings[] = {
+	ACCOUNT(name, TEXT, .max = 255, .required = true, .help = "what the initiator calls itself"),
+	ACCOUNT(secret, TEXT, .max = SECRET_TEXT_MAX, .secret = true,
+		.help = "secret of the initiator, 12 to 255 bytes"),
+	ACCOUNT(secret2, TEXT, .max = SECRET_TEXT_MAX, .secret = true,
+		.help = "another one that is valid too, while they are being replaced"),
+	ACCOUNT(mutual_name, TEXT, .max = 255, .help = "what the target calls itself"),
+	ACCOUNT(mutual_secret, TEXT, .max = SECRET_TEXT_MAX, .secret = true,
+		.help = "secret of the target"),
+	ACCOUNT(require_mutual, BOOL, .def = "false",
+		.help = "refuse initiators that do not ask for the target's proof"),
+	ACCOUNT(algorithms, WORDS, .choices = "md5 sha1 sha256 sha3-256", .max = 64,
+		.help = "algorithms that are allowed; all if empty"),
+	ACCOUNT(secret_file, TEXT, .max = 4000, .help = "file with the secret"),
+	ACCOUNT(secret2_file, TEXT, .max = 4000, .help = "file with the second secret"),
+	ACCOUNT(mutual_secret_file, TEXT, .max = 4000, .help = "file with the secret of the target"),
+	{ 0 },
+};
+const struct config_scope config_account_scope = {
+	.name = "account", .size = sizeof(struct config_account), .has_origin = true,
+	.settings = account_settings,
 };
 
 #define LU(n, t, ...) { .name = #n, .type = CONFIG_##t, AT(config_lu, n), __VA_ARGS__ }
@@ -104,12 +144,8 @@ const struct config_scope config_lun_scope = {
 	.name = "lun", .size = sizeof(struct config_lun), .settings = lun_settings,
 };
 
-#define ACCESS(n, t, ...) { .name = #n, .type = CONFIG_##t, AT(config_access, n), __VA_ARGS__ }
 static const struct config_setting access_settings[] = {
-	ACCESS(initiator, TEXT, .max = 223, .help = "initiator name, * and ? allowed"),
-	ACCESS(network, TEXT, .max = 63, .help = "address or network of the initiator"),
-	ACCESS(account, TEXT, .max = 63, .help = "account that the initiator must prove to have"),
-	ACCESS(any, BOOL, .def = "false", .help = "admit everybody"),
+	ACCESS_CONDITIONS,
 	ACCESS(read_only, BOOL, .def = "false", .help = "every logical unit is read-only"),
 	{ .name = "luns", LIST(config_access, luns), .max = 1024, .scope = &config_lun_scope,
 	  .help = "LUN map for whom this rule admits; the target's own if empty" },
@@ -158,6 +194,8 @@ static const struct config_setting root_settings[] = {
 	  .help = "the process" },
 	{ .name = "portals", LIST(config, portals), .max = 256, .scope = &config_portal_scope,
 	  .help = "where initiators connect" },
+	{ .name = "accounts", LIST(config, accounts), .max = 4096, .scope = &config_account_scope,
+	  .help = "who initiators can prove to be" },
 	{ .name = "lus", LIST(config, lus), .max = 4096, .scope = &config_lu_scope,
 	  .help = "logical units" },
 	{ .name = "targets", LIST(config, targets), .max = 4096, .scope = &config_target_scope,

@@ -19,6 +19,7 @@ enum config_type {
 	CONFIG_SIZE,     /* the same in bytes; texts such as "64MiB" are allowed */
 	CONFIG_TEXT,     /* char *, NULL when unset */
 	CONFIG_WORD,     /* char *, one of choices */
+	CONFIG_WORDS,    /* char *, some of choices parted by blanks; written as a list of texts */
 	CONFIG_ENUM,     /* int: index into choices, less one */
 	CONFIG_NUMBERS,  /* array of uint16_t with a count */
 	CONFIG_GROUP,    /* an object inside this one */
@@ -33,9 +34,10 @@ struct config_setting {
 	size_t count_at;                  /* NUMBERS, LIST: offset of the unsigned count */
 	uint64_t min, max;                /* NUMBER, SIZE, NUMBERS: range; TEXT: longest length */
 	const char *def;                  /* as text; NULL: zero, unset */
-	const char *choices;              /* WORD, ENUM: words parted by blanks */
+	const char *choices;              /* WORD, WORDS, ENUM: words parted by blanks */
 	const struct config_scope *scope; /* GROUP, LIST */
 	bool required;
+	bool secret;  /* TEXT: never shown to anybody */
 	bool restart; /* a change takes effect at the next start only */
 	const char *help;
 };
@@ -48,7 +50,8 @@ struct config_scope {
 };
 
 extern const struct config_scope config_root_scope, config_daemon_scope, config_portal_scope,
-    config_lu_scope, config_target_scope, config_lun_scope, config_access_scope;
+    config_account_scope, config_lu_scope, config_target_scope, config_lun_scope,
+    config_access_scope;
 
 enum config_value_kind { VALUE_NONE, VALUE_BOOL, VALUE_INT, VALUE_TEXT };
 struct config_value {
@@ -65,6 +68,8 @@ const struct config_setting *config_setting_find(const struct config_scope *scop
 /* Sets one scalar. 0, -EINVAL with the fact in why, or -ENOMEM. */
 int config_assign(const struct config_setting *s, void *object, const struct config_value *v,
 		  char *why, size_t whysize);
+/* A text becomes unset. */
+void config_unset(const struct config_setting *s, void *object);
 /* Reads one scalar; text is borrowed from the object. NONE: unset. */
 struct config_value config_read_value(const struct config_setting *s, const void *object);
 bool config_is_default(const struct config_setting *s, const void *object);

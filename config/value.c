@@ -74,6 +74,9 @@ const char *config_describe_type(const struct config_setting *s, char *buf, size
 	case CONFIG_ENUM:
 		snprintf(buf, bufsize, "one of: %s", s->choices);
 		break;
+	case CONFIG_WORDS:
+		snprintf(buf, bufsize, "texts out of: %s", s->choices);
+		break;
 	case CONFIG_GROUP:
 		snprintf(buf, bufsize, "a group in { }");
 		break;
@@ -82,6 +85,36 @@ const char *config_describe_type(const struct config_setting *s, char *buf, size
 		break;
 	}
 	return buf;
+}
+
+/* The words of a text that are parted by blanks or commas, each one of the choices, with one blank
+ * between. NULL and *ret: 0 no memory, or -EINVAL. */
+static char *normal_words(const char *choices, const char *text, int *ret)
+{
+	char *out = malloc(strlen(text) + 1), word[32];
+	size_t used = 0;
+
+	*ret = 0;
+	if (!out)
+		return NULL;
+	for (const char *p = text + strspn(text, " ,"); *p;) {
+		size_t n = strcspn(p, " ,");
+
+		snprintf(word, sizeof(word), "%.*s", (int)(n < sizeof(word) ? n : 0), p);
+		if (word_index(choices, word) < 0) {
+			free(out);
+			*ret = -EINVAL;
+			return NULL;
+		}
+		if (used)
+			out[used++] = ' ';
+		memcpy(out + used, p, n);
+		used += n;
+		p += n;
+		p += strspn(p, " ,");
+	}
+	out[used] = '\0';
+	return out;
 }
 
 static int wrong(const struct config_setting *s, char *why, size_t whysize)
@@ -134,6 +167,36 @@ static int assign_number(const struct config_setting *s, void *object, const str
 	return 0;
 }
 
+void config_unset(const struct config_setting *s, void *object)
+{
+	char **p = member(s, object);
+
+	if (s->type != CONFIG_TEXT && s->type != CONFIG_WORD && s->type != CONFIG_WORDS)
+		return;
+	if (s->secret && *p)
+		explicit_bzero(*p, strlen(*p));
+	free(*p);
+	*p = NULL;
+}
+
+/* No word at all is the same as no setting. */
+static int assign_words(const struct config_setting *s, char **p, const char *text, char *why,
+			size_t whysize)
+{
+	int r;
+	char *copy = normal_words(s->choices, text, &r);
+
+	if (!copy)
+		return r ? wrong(s, why, whysize) : -ENOMEM;
+	free(*p);
+	*p = copy;
+	if (!*copy) {
+		free(copy);
+		*p = NULL;
+	}
+	return 0;
+}
+
 static int assign_text(const struct config_setting *s, void *object, const struct config_value *v,
 		       char *why, size_t whysize)
 {
@@ -145,6 +208,8 @@ static int assign_text(const struct config_setting *s, void *object, const struc
 		return wrong(s, why, whysize);
 	if (s->type == CONFIG_TEXT && strlen(v->s) > s->max)
 		return wrong(s, why, whysize);
+	if (s->type == CONFIG_WORDS)
+		return assign_words(s, p, v->s, why, whysize);
 	for (const char *c = v->s; *c; c++) {
 		if ((unsigned char)*c >= 0x20 && *c != 0x7f)
 			continue;
@@ -154,6 +219,8 @@ static int assign_text(const struct config_setting *s, void *object, const struc
 	copy = strdup(v->s);
 	if (!copy)
 		return -ENOMEM;
+	if (s->secret && *p)
+		explicit_bzero(*p, strlen(*p));
 	free(*p);
 	*p = copy;
 	return 0;
@@ -178,6 +245,7 @@ int config_assign(const struct config_setting *s, void *object, const struct con
 		return assign_number(s, object, v, why, whysize);
 	case CONFIG_TEXT:
 	case CONFIG_WORD:
+	case CONFIG_WORDS:
 		return assign_text(s, object, v, why, whysize);
 	case CONFIG_ENUM: {
 		int i = v->kind == VALUE_TEXT ? word_index(s->choices, v->s) : -1;
@@ -232,6 +300,7 @@ struct config_value config_read_value(const struct config_setting *s, const void
 		break;
 	case CONFIG_TEXT:
 	case CONFIG_WORD:
+	case CONFIG_WORDS:
 		v.s = *(char *const *)p;
 		v.kind = v.s ? VALUE_TEXT : VALUE_NONE;
 		break;

@@ -200,6 +200,20 @@ static void diff_targets(struct apply_run *run)
 		run->request->n_changes += !config_find_target(want, have->targets[i].name);
 }
 
+static void diff_accounts(struct apply_run *run)
+{
+	const struct config *have = run->daemon->node.config, *want = run->request->desired;
+	unsigned same = 0;
+
+	for (unsigned i = 0; have && i < have->n_accounts; i++) {
+		const struct config_account *a = config_find_account(want, have->accounts[i].name);
+
+		same += a && config_object_equal(&config_account_scope, a, &have->accounts[i]);
+		run->request->n_changes += !a;
+	}
+	run->request->n_changes += want->n_accounts - same;
+}
+
 bool apply_wants_portal(const struct apply_run *run, const struct node_portal *np)
 {
 	const struct config *c = run->request->desired;
@@ -269,6 +283,7 @@ enum apply_result apply_diff(struct apply_run *run)
 		result = diff_gone_lus(run);
 	if (result == APPLY_DONE)
 		result = diff_portals(run);
+	diff_accounts(run);
 	diff_targets(run);
 	if (run->daemon->node.config)
 		diff_daemon(run);

@@ -105,6 +105,59 @@ static const struct scsi_lun_map *make_map(struct apply_run *run, const struct c
 	return map;
 }
 
+static int fill_secret(const char *text, struct chap_secret *to)
+{
+	size_t length;
+
+	to->length = 0;
+	/* config_check has seen that it is one. */
+	if (text && !config_secret_bytes(text, to->bytes, &length))
+		to->length = (uint8_t)length;
+	return text && !to->length ? -1 : 0;
+}
+
+static unsigned algorithms_of(const struct config_account *a)
+{
+	unsigned bits = 0;
+	char word[32];
+
+	for (const char *p = a->algorithms ? a->algorithms : ""; *p;) {
+		size_t n = strcspn(p, " ");
+
+		snprintf(word, sizeof(word), "%.*s", (int)n, p);
+		bits |= CHAP_BIT(chap_algorithm_find(word));
+		p += n;
+		p += strspn(p, " ");
+	}
+	return a->algorithms ? bits & CHAP_ALL : CHAP_ALL;
+}
+
+static int fill_account(const struct config_account *a, struct chap_account *to)
+{
+	to->name = strdup(a->name);
+	to->mutual_name = a->mutual_name ? strdup(a->mutual_name) : NULL;
+	to->require_mutual = a->require_mutual;
+	to->algorithms = algorithms_of(a);
+	if (!to->name || (a->mutual_name && !to->mutual_name))
+		return -1;
+	if (fill_secret(a->secret, &to->secret[0]) || fill_secret(a->secret2, &to->secret[1]))
+		return -1;
+	return fill_secret(a->mutual_secret, &to->mutual);
+}
+
+static bool fill_accounts(const struct config *c, struct iscsi_policy *p)
+{
+	p->accounts = calloc(c->n_accounts ? c->n_accounts : 1, sizeof(*p->accounts));
+	if (!p->accounts)
+		return false;
+	for (unsigned i = 0; i < c->n_accounts; i++) {
+		p->n_accounts++;
+		if (fill_account(&c->accounts[i], &p->accounts[i]))
+			return false;
+	}
+	return true;
+}
+
 static int fill_rule(struct apply_run *run, const struct config_access *a, struct iscsi_rule *rule)
 {
 	unsigned prefix;
@@ -230,6 +283,21 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(x->target->name, y->target->name);
 }
 
+static bool fill_discovery(struct apply_run *run, const struct config_daemon *d,
+			   struct iscsi_policy *p)
+{
+	p->discovery =
+	    calloc(d->n_discovery_access ? d->n_discovery_access : 1, sizeof(*p->discovery));
+	if (!p->discovery)
+		return false;
+	for (unsigned i = 0; i < d->n_discovery_access; i++) {
+		p->n_discovery++;
+		if (fill_rule(run, &d->discovery_access[i], &p->discovery[i]))
+			return false;
+	}
+	return true;
+}
+
 static void fill_limits(const struct config_daemon *d, struct iscsi_policy *p)
 {
 	key_limits_defaults(&p->keys);
@@ -255,6 +323,7 @@ struct iscsi_policy *apply_policy(struct apply_run *run)
 	if (good) {
 		qsort(sorted, c->n_targets, sizeof(*sorted), compare_names);
 		fill_limits(&c->daemon, p);
+		good = fill_accounts(c, p) && fill_discovery(run, &c->daemon, p);
 	}
 	for (unsigned i = 0; i < c->n_targets && good; i++)
 		good = !fill_target(run, sorted[i].target, &p->targets[i]);

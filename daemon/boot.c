@@ -70,10 +70,51 @@ static int stand_ins(struct config *c, const struct config_lun *luns, unsigned n
 	return r;
 }
 
+static int lost_account(struct config *c, const char *name)
+{
+	struct config_account *a;
+
+	if (!name || config_find_account(c, name))
+		return 0;
+	a = config_add_account(c);
+	if (!a)
+		return -ENOMEM;
+	a->name = strdup(name);
+	a->lost = true;
+	return a->name ? 0 : -ENOMEM;
+}
+
+/* Accounts whose files were torn: their rules stay, and nobody can satisfy them. */
+static int lost_accounts(const struct state *s, struct config *c)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < c->n_targets && !r && state_torn(s, STATE_ACCOUNT); i++)
+		for (unsigned j = 0; j < c->targets[i].n_access && !r; j++)
+			r = lost_account(c, c->targets[i].access[j].account);
+	return r;
+}
+
+static void warn_of_shared_secrets(const struct config *c)
+{
+	for (unsigned i = 0; i < c->n_accounts; i++) {
+		const struct config_account *other = config_same_secret(c, &c->accounts[i]);
+
+		if (!other)
+			continue;
+		log_warn(LOG_CONFIG,
+			 "account %s: has the same secret as account %s; whoever knows one is both",
+			 c->accounts[i].name, other->name);
+		return;
+	}
+}
+
 int boot_add_state(const struct state *s, struct config *c)
 {
 	int r = state_add_objects(s, c);
 
+	if (!r)
+		r = lost_accounts(s, c);
 	/* A torn file's LU is known only by those who map it: they keep it, out of service. */
 	if (r || !state_torn(s, STATE_LU))
 		return r;
@@ -117,6 +158,7 @@ static enum apply_result prepare(struct apply_request *r)
 
 	if (boot_add_state(r->daemon->state, c))
 		return apply_refuse(r, APPLY_FAILED, "no memory; nothing was changed");
+	warn_of_shared_secrets(c);
 	config_free(r->desired);
 	r->desired = c;
 	b->file = NULL;

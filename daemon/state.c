@@ -218,6 +218,9 @@ static int add_object(struct config *c, const struct state_object *o)
 	void *to;
 
 	switch (o->kind) {
+	case STATE_ACCOUNT:
+		to = config_add_account(c);
+		break;
 	case STATE_LU:
 		to = config_add_lu(c);
 		break;

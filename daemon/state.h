@@ -18,6 +18,7 @@ struct state;
 struct state_sys;
 
 enum state_kind {
+	STATE_ACCOUNT,  /* accounts/: struct config_account */
 	STATE_LU,       /* lus/: struct config_lu */
 	STATE_TARGET,   /* targets/: struct config_target */
 	STATE_PORTAL,   /* portals/: struct config_portal */

@@ -38,6 +38,7 @@ static const struct config_scope port_scope = {
 };
 
 const struct state_kind_info state_kinds[STATE_KINDS] = {
+	[STATE_ACCOUNT] = { "accounts", &config_account_scope },
 	[STATE_LU] = { "lus", &config_lu_scope },
 	[STATE_TARGET] = { "targets", &config_target_scope },
 	[STATE_PORTAL] = { "portals", &config_portal_scope },
@@ -63,6 +64,8 @@ const char *state_object_key(enum state_kind kind, const void *object, char buf[
 	const struct state_port *port = object;
 
 	switch (kind) {
+	case STATE_ACCOUNT:
+		return ((const struct config_account *)object)->name;
 	case STATE_LU:
 		return ((const struct config_lu *)object)->name;
 	case STATE_TARGET:

@@ -114,6 +114,8 @@ static const char *key_of(const struct config_scope *scope, const void *object, 
 {
 	if (scope == &config_portal_scope)
 		return state_portal_key(object, buf);
+	if (scope == &config_account_scope)
+		return ((const struct config_account *)object)->name;
 	if (scope == &config_lu_scope)
 		return ((const struct config_lu *)object)->name;
 	return ((const struct config_target *)object)->name;

@@ -51,6 +51,16 @@ struct config_lu *edit_lu(struct apply_request *ar, const char *name)
 	return l && is_ours(ar, "lu", l->name, &l->origin) ? l : NULL;
 }
 
+struct config_account *edit_account(struct apply_request *ar, const char *name)
+{
+	struct config_account *a = config_find_account(ar->desired, name);
+
+	if (!a)
+		apply_refuse(ar, APPLY_NOT_FOUND,
+			     "account %s does not exist; see \"hawserctl account list\"", name);
+	return a && is_ours(ar, "account", a->name, &a->origin) ? a : NULL;
+}
+
 enum apply_result edit_keep(struct apply_request *ar, enum state_kind kind, const void *object)
 {
 	return state_change_put(ar->change, kind, object) ? edit_no_memory(ar) : APPLY_DONE;

@@ -21,10 +21,28 @@ static unsigned count_of(const struct config_setting *s, const void *object)
 	return *(const unsigned *)(const void *)((const char *)object + s->count_at);
 }
 
+static json_t *words_json(const char *words)
+{
+	json_t *list = json_array();
+
+	for (const char *p = words; *p;) {
+		size_t n = strcspn(p, " ");
+
+		json_array_append_new(list, json_stringn(p, n));
+		p += n;
+		p += strspn(p, " ");
+	}
+	return list;
+}
+
 static json_t *scalar_json(const struct config_setting *s, const void *object)
 {
 	struct config_value v = config_read_value(s, object);
 
+	if (s->secret && v.kind == VALUE_TEXT)
+		return json_string("(not shown)");
+	if (s->type == CONFIG_WORDS && v.kind == VALUE_TEXT)
+		return words_json(v.s);
 	switch (v.kind) {
 	case VALUE_NONE:
 		return NULL;
@@ -169,6 +187,28 @@ wrong:
 	return -EINVAL;
 }
 
+/* An array of texts, or one text with commas. */
+static int words_from_json(const struct config_setting *s, json_t *j, void *object, char *why,
+			   size_t whysize)
+{
+	struct config_value v = value_of(j);
+	char text[400] = "";
+	size_t used = 0, i;
+	json_t *e;
+
+	if (json_is_array(j))
+		v = (struct config_value){ .kind = VALUE_TEXT, .s = text };
+	json_array_foreach(j, i, e)
+	{
+		const char *word = json_string_value(e) ?: "?";
+
+		if (used + strlen(word) + 2 > sizeof(text))
+			break;
+		used += (size_t)snprintf(text + used, sizeof(text) - used, " %s", word);
+	}
+	return config_assign(s, object, &v, why, whysize);
+}
+
 static bool is_word(const char *words, const char *word)
 {
 	size_t length = strlen(word);
@@ -207,6 +247,8 @@ int admin_object_from_json(const struct config_scope *scope, json_t *params, con
 			r = list_from_json(s, j, object, why, whysize);
 		else if (s->type == CONFIG_NUMBERS)
 			r = numbers_from_json(s, j, object, why, whysize);
+		else if (s->type == CONFIG_WORDS)
+			r = words_from_json(s, j, object, why, whysize);
 		else
 			r = config_assign(s, object, &v, why, whysize);
 		if (r)

@@ -60,7 +60,7 @@ struct admin_method {
 /* One table for each noun; ends with a row without name. */
 extern const struct admin_method admin_target_methods[], admin_lun_methods[],
     admin_portal_methods[], admin_access_methods[], admin_session_methods[], admin_daemon_methods[],
-    admin_config_methods[];
+    admin_config_methods[], admin_account_methods[];
 
 const struct admin_method *admin_method_find(const char *name);
 /* Calls each for every method of every table. */
@@ -92,6 +92,7 @@ bool admin_optional_bool(struct admin_request *rq, const char *name, bool *ret);
  * hawser.conf, which is changed by its author only. */
 struct config_target *edit_target(struct apply_request *ar, const char *name);
 struct config_lu *edit_lu(struct apply_request *ar, const char *name);
+struct config_account *edit_account(struct apply_request *ar, const char *name);
 /* Notes that the object must be kept. */
 enum apply_result edit_keep(struct apply_request *ar, enum state_kind kind, const void *object);
 enum apply_result edit_drop(struct apply_request *ar, enum state_kind kind, const char *key);

@@ -16,7 +16,9 @@
 enum ctl_status { CTL_DONE, CTL_REFUSED, CTL_USAGE, CTL_UNREACHABLE };
 
 /* One word or option: "name", or with its kind behind a colon: "lun:n" number, "read-only:b" flag,
- * "online:t" true or false. In JSON '-' becomes '_'. */
+ * "online:t" true or false. "secret-file:p" is a file whose line becomes
+ * "secret", with :P it is asked for on the terminal when it is not given; "generate:g" makes it.
+ * In JSON '-' becomes '_'. */
 struct ctl_verb {
 	const char *noun, *verb;
 	const char *method;
@@ -30,7 +32,8 @@ struct ctl_verb {
 
 /* Ends with a row without noun. */
 extern const struct ctl_verb ctl_target_verbs[], ctl_lun_verbs[], ctl_portal_verbs[],
-    ctl_acl_verbs[], ctl_session_verbs[], ctl_daemon_verbs[], ctl_config_verbs[];
+    ctl_acl_verbs[], ctl_account_verbs[], ctl_session_verbs[], ctl_daemon_verbs[],
+    ctl_config_verbs[];
 
 const struct ctl_verb *ctl_find(const char *noun, const char *verb);
 void ctl_each(void (*each)(const struct ctl_verb *v, void *arg), void *arg);
@@ -44,6 +47,11 @@ struct ctl_call {
 };
 /* CTL_DONE, or CTL_USAGE with the reason printed. */
 enum ctl_status ctl_parse(int argc, char **argv, struct ctl_call *ret);
+
+/* Secrets; NULL: the reason is printed. */
+json_t *ctl_secret_file(const char *path); /* "-": the standard input */
+json_t *ctl_secret_prompt(const char *name);
+json_t *ctl_secret_generate(const char *length); /* printed, since nothing shows it later */
 
 /* Sends one request. CTL_DONE: *ret_result; else the reason is printed. */
 enum ctl_status ctl_request(const char *socket, const char *method, json_t *params,

@@ -26,7 +26,7 @@ static __attribute__((format(printf, 1, 2))) enum ctl_status usage(const char *f
 /* A row of words or options, taken apart. */
 struct param {
 	char name[48]; /* as written: "read-only" */
-	char kind;     /* 's' text, 'n' number, 'b' flag, 't' yes or no */
+	char kind;     /* 's' text, 'n' number, 'b' flag, 't' yes or no, see ctl.h */
 	bool optional;
 };
 
@@ -74,12 +74,39 @@ static json_t *to_json(const struct param *p, const char *text)
 	return p->kind == 't' ? NULL : json_string(text);
 }
 
+/* A secret, wherever it comes from, under its name without "-file". */
+static enum ctl_status set_secret(json_t *params, const struct param *p, json_t *secret)
+{
+	char key[sizeof(p->name)];
+	size_t n = strlen(p->name);
+
+	if (!secret)
+		return CTL_USAGE;
+	snprintf(key, sizeof(key), "%s", "secret");
+	if (n > 5 && !strcmp(p->name + n - 5, "-file"))
+		snprintf(key, sizeof(key), "%.*s", (int)n - 5, p->name);
+	for (char *c = key; *c; c++)
+		if (*c == '-')
+			*c = '_';
+	if (json_object_get(params, key)) {
+		json_decref(secret);
+		return usage("%s is said twice", key);
+	}
+	json_object_set_new(params, key, secret);
+	return CTL_DONE;
+}
+
 static enum ctl_status set(json_t *params, const struct param *p, const char *text)
 {
 	static const char *const wanted[] = { ['n'] = "a number", ['t'] = "yes or no" };
-	json_t *value = p->kind == 'b' ? json_true() : to_json(p, text);
+	json_t *value;
 	char key[sizeof(p->name)];
 
+	if (p->kind == 'g')
+		return set_secret(params, p, ctl_secret_generate(text));
+	if (p->kind == 'p' || p->kind == 'P')
+		return set_secret(params, p, ctl_secret_file(text));
+	value = p->kind == 'b' ? json_true() : to_json(p, text);
 	if (!value)
 		return usage("%s: \"%s\" is not %s", p->name, text,
 			     p->kind == 's' ? "UTF-8 text" : wanted[(unsigned char)p->kind]);
@@ -147,6 +174,17 @@ static enum ctl_status check_words(const struct ctl_verb *v, unsigned given)
 	return CTL_DONE;
 }
 
+/* The secret that the verb cannot do without. */
+static enum ctl_status ask_secret(struct ctl_call *call)
+{
+	struct param p;
+
+	for (unsigned i = 0; param_at(call->verb->options, i, &p); i++)
+		if (p.kind == 'P' && !json_object_get(call->params, "secret"))
+			return set_secret(call->params, &p, ctl_secret_prompt("the secret"));
+	return CTL_DONE;
+}
+
 /* What follows noun and verb. */
 static enum ctl_status parse_rest(struct ctl_call *call, struct cursor *c)
 {
@@ -175,7 +213,9 @@ static enum ctl_status parse_rest(struct ctl_call *call, struct cursor *c)
 			status = usage("%s %s: \"%s\" is one word too many", call->verb->noun,
 				       call->verb->verb, arg);
 	}
-	return status == CTL_DONE ? check_words(call->verb, words) : status;
+	if (status == CTL_DONE)
+		status = check_words(call->verb, words);
+	return status == CTL_DONE ? ask_secret(call) : status;
 }
 
 static enum ctl_status help(struct cursor *c)
