@@ -61,6 +61,16 @@ static int put_head(const struct server *s, char *to, size_t size, const char *s
 	return n;
 }
 
+/* For both: what may be proved. */
+static const char accounts[] =
+    "accounts = ( { name = \"user\"; secret = \"" CHAP_SECRET "\"; secret2 = \"" CHAP_SECRET2
+    "\";\n    mutual_name = \"our name\"; mutual_secret = \"" CHAP_OURS "\"; },\n"
+    "  { name = \"0xabc\"; secret = \"" CHAP_SECRET "\"; },\n"
+    "  { name = \"strong\"; secret = \"0x00ff102030405060708090a0b0c0d0e0\";"
+    " algorithms = [ \"sha256\", \"sha3-256\" ]; },\n"
+    "  { name = \"both\"; secret = \"" CHAP_SECRET "\"; mutual_name = \"our name\";"
+    " mutual_secret = \"" CHAP_OURS "\"; require_mutual = true; } );\n";
+
 #define ANY      "access = ( { any = true; } );"
 #define MAIN_LUS "luns = ( { lun = 0; lu = \"ram\"; } );"
 
@@ -100,6 +110,11 @@ static const char targets[] =
     "\"; header_digest = \"crc32c\"; data_digest = \"crc32c\"; " ANY MAIN_LUS " },\n"
     "  { name = \"" T_GROUP2 "\"; groups = [ 2 ]; " ANY MAIN_LUS " },\n"
     "  { name = \"" T_NO_ZERO "\"; " ANY " luns = ( { lun = 1; lu = \"flat\"; } ); },\n"
+    "  { name = \"" T_CHAP "\"; " MAIN_LUS " access = ( { account = \"user\"; },"
+    " { account = \"0xabc\"; }, { account = \"strong\"; } ); },\n"
+    "  { name = \"" T_CHAP_BOUND "\"; " MAIN_LUS " access = ( { initiator = \"" FRIEND
+    "\"; account = \"user\"; } ); },\n"
+    "  { name = \"" T_CHAP_MUST "\"; " MAIN_LUS " access = ( { account = \"both\"; } ); },\n"
     "  { name = \"" T_RESET "\"; " ANY
     " luns = ( { lun = 0; lu = \"reset0\"; }, { lun = 1; lu = \"reset1\"; } ); }\n);\n";
 
@@ -110,13 +125,13 @@ const char *config_main(const struct server *s)
 
 	snprintf(
 	    text + n, sizeof(text) - (size_t)n,
-	    "%s"
+	    "%s%s"
 	    "  { name = \"file\"; type = \"file\"; path = \"%s/file.img\"; size = \"64MiB\";"
 	    " create = true; },\n"
 	    "  { name = \"fault\"; type = \"ram\"; size = \"16MiB\"; fault = \""
 	    "delay ms=%d from=1M length=1M; delay ms=%d from=2M length=1M;"
 	    " error from=4M length=1M kind=read; error from=6M length=1M kind=write\"; } );\n%s",
-	    lus, s->dir, SLOW_MS, STALL_MS, targets);
+	    accounts, lus, s->dir, SLOW_MS, STALL_MS, targets);
 	return text;
 }
 
@@ -129,16 +144,16 @@ const char *config_strict(const struct server *s)
 	snprintf(settings, sizeof(settings),
 		 "reactors = 1; window = %d; login_timeout_s = %d; nop_interval_s = %d;"
 		 " nop_timeout_s = %d; max_unauthenticated = %d; max_sessions = 8;"
-		 " shutdown_timeout_s = 4;",
+		 " shutdown_timeout_s = 4; discovery_access = ( { account = \"user\"; } );",
 		 STRICT_WINDOW, LOGIN_LIMIT_S, NOP_INTERVAL_S, NOP_LIMIT_S, STRICT_UNKNOWN);
 	n = put_head(s, text, sizeof(text), settings);
 	snprintf(text + n, sizeof(text) - (size_t)n,
-		 "lus = ( { name = \"ram\"; type = \"ram\"; size = \"16MiB\"; },\n"
+		 "%slus = ( { name = \"ram\"; type = \"ram\"; size = \"16MiB\"; },\n"
 		 "  { name = \"fault\"; type = \"ram\"; size = \"16MiB\";"
 		 " fault = \"delay ms=%d from=1M length=1M; delay ms=%d from=2M length=1M\"; } );\n"
 		 "targets = ( { name = \"" T_MAIN "\"; " ANY
 		 " luns = ( { lun = 0; lu = \"ram\"; }, { lun = 6; lu = \"fault\"; } ); } );\n",
-		 SLOW_MS, STALL_MS);
+		 accounts, SLOW_MS, STALL_MS);
 	return text;
 }
 
@@ -148,6 +163,7 @@ static int write_file(const char *path, const char *text)
 
 	if (!f)
 		return -errno;
+	fchmod(fileno(f), 0600); /* there are secrets in it */
 	fputs(text, f);
 	return fclose(f) ? -errno : 0;
 }

@@ -43,6 +43,7 @@ static const struct {
 	{ "digest", digest_suite },
 	{ "lun", lun_suite },
 	{ "scsi", scsi_suite },
+	{ "chap", chap_suite },
 	{ "time", time_suite },
 	{ "stats", stats_suite },
 	{ "fuzz", fuzz_suite },

@@ -54,6 +54,12 @@ extern struct server server, strict;
 #define T_GROUP2     BASE "group2"    /* portal group 2 only */
 #define T_NO_ZERO    BASE "nozero"    /* LUN 1 only */
 #define T_RESET      BASE "reset"     /* for target resets */
+#define T_CHAP       BASE "chap"      /* for accounts "user", "0xabc" and "strong" */
+#define T_CHAP_BOUND BASE "chapbound" /* for account "user", and FRIEND only */
+#define T_CHAP_MUST  BASE "chapmust"  /* for account "both", which wants mutual CHAP */
+#define CHAP_SECRET  "0123456789abcdef"
+#define CHAP_SECRET2 "fedcba9876543210"
+#define CHAP_OURS    "secret-of-the-target"
 #define FRIEND       BASE "friend1"
 #define T_MAIN_ALIAS "protocol tests"
 
@@ -107,7 +113,7 @@ typedef void suite_fn(TCase *c);
 suite_fn login_suite, login_refused_suite, login_text_suite, keys_suite, text_suite,
     discovery_suite, nop_suite, command_suite, data_out_suite, data_wrong_suite, data_in_suite,
     residual_suite, tmf_suite, abort_suite, logout_suite, reject_suite, cmdsn_suite, session_suite,
-    digest_suite, lun_suite, scsi_suite, time_suite, stats_suite, fuzz_suite;
+    digest_suite, lun_suite, scsi_suite, time_suite, stats_suite, fuzz_suite, chap_suite;
 void add_rows(TCase *c, const TTest *test, int rows);
 #define add(c, test)             add_rows(c, test, 1)
 #define add_table(c, test, rows) add_rows(c, test, (int)(sizeof(rows) / sizeof((rows)[0])))

@@ -9,7 +9,7 @@
 #define HAWSER_TESTS_AUTH_FIXTURE_H
 
 #include "daemon/base/bytes.h"
-#include "tests/unit/chap_client.h"
+#include "tests/initiator/chap.h"
 #include "tests/unit/fake_initiator.h"
 #include "transport/iscsi/session.h"
 
@@ -110,8 +110,8 @@ static struct fake_pdu *ask(struct fake_initiator *i, const struct way *w)
 static struct fake_pdu *chap_login(struct fake_initiator *i, const struct way *w)
 {
 	struct fake_pdu *p = ask(i, w);
-	const char *r = chap_client_response(w->algorithm, fake_value(p, "CHAP_I"),
-					     fake_value(p, "CHAP_C"), w->secret, w->in_base64);
+	const char *r = ini_chap_response(w->algorithm, fake_value(p, "CHAP_I"),
+					  fake_value(p, "CHAP_C"), w->secret, w->in_base64);
 	char text[512];
 
 	snprintf(text, sizeof(text), "CHAP_N=%s\nCHAP_R=%s\n%s%s", w->name, r,

@@ -36,7 +36,7 @@ static void expect_in(const struct way *w)
 		ck_assert_str_eq(fake_value(p, "CHAP_N"), "our name");
 		ck_assert_str_eq(
 		    fake_value(p, "CHAP_R"),
-		    chap_client_response(w->algorithm, "7", "0x01020304", MUTUAL, false));
+		    ini_chap_response(w->algorithm, "7", "0x01020304", MUTUAL, false));
 	}
 	ck_assert_uint_eq(p->bhs[1], w->flags ? w->flags : FAKE_SEC_OP);
 	free(p);
@@ -280,7 +280,7 @@ START_TEST(mutual_refused)
 	i = fake_initiator(&net);
 	p = ask(&i, &w);
 	snprintf(text, sizeof(text), "CHAP_N=user\nCHAP_R=%s\nCHAP_I=%s\nCHAP_C=%s\n",
-		 chap_client_response(5, fake_value(p, "CHAP_I"), fake_value(p, "CHAP_C"), SECRET,
+		 ini_chap_response(5, fake_value(p, "CHAP_I"), fake_value(p, "CHAP_C"), SECRET,
 				      false),
 		 fake_value(p, "CHAP_I"), fake_value(p, "CHAP_C"));
 	free(p);

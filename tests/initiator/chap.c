@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tests/unit/chap_client.h"
+#include "tests/initiator/chap.h"
 
 #include <nettle/base64.h>
 #include <nettle/md5.h>
@@ -41,7 +41,7 @@ static size_t digest(int algorithm, const uint8_t *bytes, size_t n, uint8_t out[
 	}
 }
 
-const char *chap_client_base64(const uint8_t *bytes, size_t n)
+const char *ini_chap_base64(const uint8_t *bytes, size_t n)
 {
 	static char text[2048];
 
@@ -51,8 +51,8 @@ const char *chap_client_base64(const uint8_t *bytes, size_t n)
 	return text;
 }
 
-const char *chap_client_response(int algorithm, const char *identifier, const char *challenge,
-				 const char *secret, bool in_base64)
+const char *ini_chap_response(int algorithm, const char *identifier, const char *challenge,
+			      const char *secret, bool in_base64)
 {
 	static char text[80];
 	uint8_t bytes[2048], out[32];
@@ -68,7 +68,7 @@ const char *chap_client_response(int algorithm, const char *identifier, const ch
 	}
 	length = digest(algorithm, bytes, n, out);
 	if (in_base64)
-		return chap_client_base64(out, length);
+		return ini_chap_base64(out, length);
 	memcpy(text, "0x", 3);
 	for (size_t i = 0; i < length; i++)
 		snprintf(text + 2 + 2 * i, 3, "%02x", out[i]);
