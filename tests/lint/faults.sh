@@ -10,6 +10,7 @@ table=tests/faults.tsv
 # Group by group, as each is finished.
 finished='
 A01 A03 A05 A06 A08 A09 A10 A11 A13 A14 A16
+B01 B02 B04 B05 B07 B09 B11 B12
 H06 H07
 N01 N03 N05 N08
 '

@@ -75,7 +75,7 @@ START_TEST(matrix)
 	i->itt++;
 	still_works(i);
 
-	w.secret = "0123456789abcdeF";
+	w.secret = "one-way-secret-A";
 	i = connect_to(server.port);
 	p = answer(i, &w);
 	ck_assert_int_eq(login_status(p), LOGIN_AUTHENTICATION_FAILURE);

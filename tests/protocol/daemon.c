@@ -144,7 +144,8 @@ const char *config_strict(const struct server *s)
 	snprintf(settings, sizeof(settings),
 		 "reactors = 1; window = %d; login_timeout_s = %d; nop_interval_s = %d;"
 		 " nop_timeout_s = %d; max_unauthenticated = %d; max_sessions = 8;"
-		 " shutdown_timeout_s = 4; discovery_access = ( { account = \"user\"; } );",
+		 " shutdown_timeout_s = 4; discovery_access = ( { initiator = \"" BASE
+		 "*\"; account = \"user\"; }, { initiator = \"iqn.2004-*\"; } );",
 		 STRICT_WINDOW, LOGIN_LIMIT_S, NOP_INTERVAL_S, NOP_LIMIT_S, STRICT_UNKNOWN);
 	n = put_head(s, text, sizeof(text), settings);
 	snprintf(text + n, sizeof(text) - (size_t)n,

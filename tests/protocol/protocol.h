@@ -57,8 +57,8 @@ extern struct server server, strict;
 #define T_CHAP       BASE "chap"      /* for accounts "user", "0xabc" and "strong" */
 #define T_CHAP_BOUND BASE "chapbound" /* for account "user", and FRIEND only */
 #define T_CHAP_MUST  BASE "chapmust"  /* for account "both", which wants mutual CHAP */
-#define CHAP_SECRET  "0123456789abcdef"
-#define CHAP_SECRET2 "fedcba9876543210"
+#define CHAP_SECRET  "one-way-secret-a"
+#define CHAP_SECRET2 "one-way-secret-b"
 #define CHAP_OURS    "secret-of-the-target"
 #define FRIEND       BASE "friend1"
 #define T_MAIN_ALIAS "protocol tests"

@@ -51,6 +51,11 @@ START_TEST(words_and_options)
 	gives("lun unmap iqn.x 7", "lun.unmap", "{\"lun\":7,\"target\":\"iqn.x\"}");
 	gives("target create", "target.create", "{}");
 	gives("acl add iqn.x --any", "access.add", "{\"any\":true,\"target\":\"iqn.x\"}");
+	gives("account set a --mutual-name t --algorithms sha256,md5 --require-mutual yes",
+	      "account.set",
+	      "{\"algorithms\":\"sha256,md5\",\"mutual_name\":\"t\",\"name\":\"a\","
+	      "\"require_mutual\":true}");
+	gives("account retire a", "account.retire", "{\"name\":\"a\"}");
 	gives("portal create ::1 3261 --group 2", "portal.create",
 	      "{\"address\":\"::1\",\"group\":2,\"port\":3261}");
 	gives("daemon log-level debug --subsystem tcp", "daemon.log_level",

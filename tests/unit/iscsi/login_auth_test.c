@@ -34,9 +34,8 @@ static void expect_in(const struct way *w)
 	ck_assert_msg(fake_status(p) == 0, "%s: %04x", w->name, fake_status(p));
 	if (w->mutual) {
 		ck_assert_str_eq(fake_value(p, "CHAP_N"), "our name");
-		ck_assert_str_eq(
-		    fake_value(p, "CHAP_R"),
-		    ini_chap_response(w->algorithm, "7", "0x01020304", MUTUAL, false));
+		ck_assert_str_eq(fake_value(p, "CHAP_R"),
+				 ini_chap_response(w->algorithm, "7", "0x01020304", MUTUAL, false));
 	}
 	ck_assert_uint_eq(p->bhs[1], w->flags ? w->flags : FAKE_SEC_OP);
 	free(p);
@@ -279,10 +278,10 @@ START_TEST(mutual_refused)
 	w.name = "user";
 	i = fake_initiator(&net);
 	p = ask(&i, &w);
-	snprintf(text, sizeof(text), "CHAP_N=user\nCHAP_R=%s\nCHAP_I=%s\nCHAP_C=%s\n",
-		 ini_chap_response(5, fake_value(p, "CHAP_I"), fake_value(p, "CHAP_C"), SECRET,
-				      false),
-		 fake_value(p, "CHAP_I"), fake_value(p, "CHAP_C"));
+	snprintf(
+	    text, sizeof(text), "CHAP_N=user\nCHAP_R=%s\nCHAP_I=%s\nCHAP_C=%s\n",
+	    ini_chap_response(5, fake_value(p, "CHAP_I"), fake_value(p, "CHAP_C"), SECRET, false),
+	    fake_value(p, "CHAP_I"), fake_value(p, "CHAP_C"));
 	free(p);
 	check_refused(&i, fake_login(&i, FAKE_SEC_OP, text), LOGIN_AUTHENTICATION_FAILURE);
 }
