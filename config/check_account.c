@@ -125,10 +125,10 @@ static int check_directions(const struct config *c, const struct decoded *d,
 {
 	for (unsigned i = 0; i < c->n_accounts; i++) {
 		const struct config_account *a = &c->accounts[i];
-		const struct decoded *mutual = &d[i * SECRETS + SECRET_MUTUAL];
+		const struct decoded *mutual = &d[(size_t)i * SECRETS + SECRET_MUTUAL];
 
 		for (unsigned j = 0; j < c->n_accounts && mutual->length; j++) {
-			const struct decoded *other = &d[j * SECRETS];
+			const struct decoded *other = &d[(size_t)j * SECRETS];
 
 			if (!same(mutual, &other[SECRET_FIRST]) &&
 			    !same(mutual, &other[SECRET_SECOND]))
@@ -152,7 +152,7 @@ int check_accounts(const struct config *c, struct config_error *err)
 	if (!d)
 		return refuse(err, NULL, "no memory to check the accounts");
 	for (unsigned i = 0; i < c->n_accounts && !r; i++)
-		r = check_account(c, i, &d[i * SECRETS], err);
+		r = check_account(c, i, &d[(size_t)i * SECRETS], err);
 	if (!r)
 		r = check_directions(c, d, err);
 	explicit_bzero(d, n * sizeof(*d));

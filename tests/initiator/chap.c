@@ -58,7 +58,7 @@ const char *ini_chap_response(int algorithm, const char *identifier, const char 
 	uint8_t bytes[2048], out[32];
 	size_t n = 0, length;
 
-	bytes[n++] = (uint8_t)atoi(identifier);
+	bytes[n++] = (uint8_t)strtoul(identifier, NULL, 0);
 	memcpy(bytes + n, secret, strlen(secret));
 	n += strlen(secret);
 	for (const char *p = challenge + 2; p[0] && p[1]; p += 2) {

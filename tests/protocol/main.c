@@ -44,6 +44,7 @@ static const struct {
 	{ "lun", lun_suite },
 	{ "scsi", scsi_suite },
 	{ "chap", chap_suite },
+	{ "chap_values", chap_values_suite },
 	{ "time", time_suite },
 	{ "stats", stats_suite },
 	{ "fuzz", fuzz_suite },

@@ -98,10 +98,37 @@ static enum chap_algorithm choose(const char *list, unsigned allowed)
 	return (enum chap_algorithm)0;
 }
 
+#define MARK 4
+
+static void mark_of(const struct chap_random *random, const uint8_t *bytes, size_t n,
+		    uint8_t ret[static MARK])
+{
+	struct sha256_ctx context;
+
+	sha256_init(&context);
+	sha256_update(&context, CHAP_KEY, random->key);
+	sha256_update(&context, n, bytes);
+	sha256_digest(&context, MARK, ret);
+}
+
+/* A challenge that this process has made, on whatever connection (9.2.1). */
+static bool is_ours(const struct chap_random *random, const uint8_t *challenge, size_t n)
+{
+	uint8_t mark[MARK];
+	bool possible = false;
+
+	for (unsigned i = 0; i < N_ALGORITHMS; i++)
+		possible |= n == algorithms[i].hash->digest_size;
+	if (!possible)
+		return false;
+	mark_of(random, challenge, n - MARK, mark);
+	return memeql_sec(mark, challenge + n - MARK, MARK);
+}
+
 /* CHAP_A has come: which one, and our challenge (12.1.3, second step). */
 static enum chap_result challenge(struct chap *c, const struct chap_keys *k,
-				  const struct chap_accounts *accounts, const uint8_t *fresh,
-				  struct text_out *out)
+				  const struct chap_accounts *accounts,
+				  const struct chap_random *random, struct text_out *out)
 {
 	char text[2 * CHAP_DIGEST_MAX + 3];
 	unsigned all = CHAP_ALL, any = 0;
@@ -121,8 +148,10 @@ static enum chap_result challenge(struct chap *c, const struct chap_keys *k,
 		return end(c, CHAP_DENIED, "no CHAP algorithm that is allowed was offered");
 	/* As long as the digest: what every initiator takes. */
 	c->challenge_length = (uint8_t)chap_digest_length(c->algorithm);
-	c->identifier = fresh[0];
-	memcpy(c->challenge, fresh + 1, c->challenge_length);
+	c->identifier = random->fresh[0];
+	memcpy(c->challenge, random->fresh + 1, c->challenge_length);
+	mark_of(random, c->challenge, c->challenge_length - MARK,
+		c->challenge + c->challenge_length - MARK);
 	binary_format(c->challenge, c->challenge_length, text);
 	text_put_number(out, key_table[KEY_CHAP_A].name, c->algorithm);
 	text_put_number(out, key_table[KEY_CHAP_I].name, c->identifier);
@@ -167,7 +196,8 @@ static bool proves(const struct chap *c, const struct chap_account *a,
 }
 
 /* The initiator's own challenge; we answer it (12.1.3, last step). */
-static enum chap_result prove_ours(struct chap *c, const struct chap_keys *k, struct text_out *out)
+static enum chap_result prove_ours(struct chap *c, const struct chap_keys *k,
+				   const struct chap_random *random, struct text_out *out)
 {
 	uint8_t theirs[CHAP_BINARY_MAX], digest[CHAP_DIGEST_MAX];
 	char text[2 * CHAP_DIGEST_MAX + 3];
@@ -175,10 +205,10 @@ static enum chap_result prove_ours(struct chap *c, const struct chap_keys *k, st
 	size_t length;
 
 	if (text_number(k->i, &identifier) || identifier > UINT8_MAX)
-		return end(c, CHAP_DENIED, "CHAP_I is not a number from 0 to 255");
+		return end(c, CHAP_INVALID, "CHAP_I is not a number from 0 to 255");
 	if (binary_parse(k->c, theirs, sizeof(theirs), &length) || !length)
-		return end(c, CHAP_DENIED, "CHAP_C is not a challenge of 1 to 1024 bytes");
-	if (length == c->challenge_length && memeql_sec(theirs, c->challenge, length))
+		return end(c, CHAP_INVALID, "CHAP_C is not a challenge of 1 to 1024 bytes");
+	if (is_ours(random, theirs, length))
 		return end(c, CHAP_DENIED, "its challenge is ours, reflected");
 	if (!c->account->mutual.length || !c->account->mutual_name)
 		return end(c, CHAP_DENIED,
@@ -193,7 +223,8 @@ static enum chap_result prove_ours(struct chap *c, const struct chap_keys *k, st
 
 /* CHAP_N and CHAP_R have come, perhaps with a challenge for us (third step). */
 static enum chap_result response(struct chap *c, const struct chap_keys *k,
-				 const struct chap_accounts *accounts, struct text_out *out)
+				 const struct chap_accounts *accounts,
+				 const struct chap_random *random, struct text_out *out)
 {
 	uint8_t bytes[CHAP_DIGEST_MAX] = { 0 };
 	size_t length = 0;
@@ -218,7 +249,7 @@ static enum chap_result response(struct chap *c, const struct chap_keys *k,
 	if (!proven)
 		return end(c, CHAP_DENIED, "CHAP_R is wrong: not the secret of the account");
 	if (k->i)
-		return prove_ours(c, k, out);
+		return prove_ours(c, k, random, out);
 	if (c->account->require_mutual)
 		return end(c, CHAP_DENIED,
 			   "the account requires mutual CHAP, which was not asked for");
@@ -226,14 +257,14 @@ static enum chap_result response(struct chap *c, const struct chap_keys *k,
 }
 
 enum chap_result chap_step(struct chap *c, const struct chap_keys *k,
-			   const struct chap_accounts *accounts,
-			   const uint8_t fresh[static CHAP_FRESH], struct text_out *out)
+			   const struct chap_accounts *accounts, const struct chap_random *random,
+			   struct text_out *out)
 {
 	switch (c->state) {
 	case CHAP_WANTS_ALGORITHM:
-		return challenge(c, k, accounts, fresh, out);
+		return challenge(c, k, accounts, random, out);
 	case CHAP_WANTS_RESPONSE:
-		return response(c, k, accounts, out);
+		return response(c, k, accounts, random, out);
 	case CHAP_OFF:
 	case CHAP_OVER:
 		break;

@@ -18,6 +18,7 @@ struct text_out;
 #define CHAP_DIGEST_MAX 32
 #define CHAP_SECRET_MAX 255
 #define CHAP_SECRETS    2 /* valid at a time, so that one can be replaced without an outage */
+#define CHAP_KEY        16
 #define CHAP_FRESH      (1 + CHAP_DIGEST_MAX) /* random bytes that a challenge is made of */
 
 /* IANA: PPP authentication algorithms. */
@@ -72,13 +73,20 @@ struct chap_accounts {
 	unsigned n;
 };
 
+/* Random bytes. The last four of a challenge are a mark made of the others and of the key, by
+ * which the process knows every challenge of its own when it comes back on another connection. */
+struct chap_random {
+	uint8_t fresh[CHAP_FRESH]; /* never used before */
+	uint8_t key[CHAP_KEY];     /* the same for the life of the process */
+};
+
 /*
- * One request: its keys, the accounts that would do, and random bytes for a challenge, never used
- * before. Answers go to out. After anything but CONTINUE it is over.
+ * One request: its keys, the accounts that would do, and random bytes for a challenge. Answers go
+ * to out. After anything but CONTINUE it is over.
  */
 enum chap_result chap_step(struct chap *c, const struct chap_keys *k,
-			   const struct chap_accounts *accounts,
-			   const uint8_t fresh[static CHAP_FRESH], struct text_out *out);
+			   const struct chap_accounts *accounts, const struct chap_random *random,
+			   struct text_out *out);
 
 /* Length of a digest; 0: no such algorithm. */
 size_t chap_digest_length(enum chap_algorithm a);

@@ -6,6 +6,7 @@
 #include "daemon/base/text.h"
 #include "transport/iscsi/login_private.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -135,19 +136,39 @@ static enum iscsi_login_status finish_step(struct iscsi_login *l, enum chap_resu
 	return deny(l, LOGIN_INITIATOR_ERROR, l->chap.why);
 }
 
+/* The key of the process: made once, read by all reactors, and worth nothing to anybody else. */
+static uint8_t process_key[CHAP_KEY];
+static bool process_key_made;
+
+static void make_key(void)
+{
+	process_key_made =
+	    getrandom(process_key, sizeof(process_key), 0) == (ssize_t)sizeof(process_key);
+}
+
+static bool fill_random(struct chap_random *r)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, make_key);
+	memcpy(r->key, process_key, sizeof(r->key));
+	return process_key_made &&
+	       getrandom(r->fresh, sizeof(r->fresh), 0) == (ssize_t)sizeof(r->fresh);
+}
+
 static enum iscsi_login_status step(struct iscsi_login *l)
 {
 	struct chap_accounts accounts;
 	const struct chap_account **list;
-	uint8_t fresh[CHAP_FRESH];
+	struct chap_random random;
 	enum chap_result result;
 
-	if (getrandom(fresh, sizeof(fresh), 0) != (ssize_t)sizeof(fresh))
+	if (!fill_random(&random))
 		return deny(l, LOGIN_TARGET_ERROR, "no random numbers for a challenge");
 	if (!find_accounts(l, &list, &accounts.n))
 		return LOGIN_OUT_OF_RESOURCES;
 	accounts.list = list;
-	result = chap_step(&l->chap, &l->chap_keys, &accounts, fresh, &l->out);
+	result = chap_step(&l->chap, &l->chap_keys, &accounts, &random, &l->out);
 	free(list);
 	return finish_step(l, result);
 }

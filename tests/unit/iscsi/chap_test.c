@@ -4,6 +4,7 @@
  * doubled, too long; wrong secrets; reflection.
  *
  * covers: C-005 C-006 C-007 C-008 C-010 C-011 C-012 C-013 C-014 C-015 C-016 C-017 C-018 C-019 C-020
+ * covers: C-021
  * covers: C-023 fault-B01 fault-B02 fault-B04 fault-B05 fault-B07 fault-B09
  */
 #include "transport/iscsi/chap.c"
@@ -11,7 +12,7 @@
 #include <check.h>
 #include <stdio.h>
 
-static const uint8_t fresh[CHAP_FRESH] = { 0x42, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 };
+static const struct chap_random fresh = { { 0x42, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 }, { 7 } };
 static struct chap chap;
 static struct text_out out;
 static struct chap_account accounts[2];
@@ -48,7 +49,7 @@ static void teardown(void)
 static enum chap_result next(const struct chap_keys *k)
 {
 	text_out_reset(&out);
-	return chap_step(&chap, k, &both, fresh, &out);
+	return chap_step(&chap, k, &both, &fresh, &out);
 }
 
 /* To where CHAP_R is awaited. */
@@ -374,19 +375,27 @@ START_TEST(mutual_refused)
 
 	ck_assert_int_eq(ask_back(name, secret, "0x10", "0bAQID"), CHAP_PROVEN);
 	binary_format(bytes, sizeof(bytes), text);
-	ck_assert_int_eq(ask_back(name, secret, "1", text), CHAP_DENIED);
-	ck_assert_int_eq(ask_back(name, secret, "1", "0x"), CHAP_DENIED);
-	ck_assert_int_eq(ask_back(name, secret, "1", "0xzz"), CHAP_DENIED);
-	ck_assert_int_eq(ask_back(name, secret, "1", "12"), CHAP_DENIED);
-	ck_assert_int_eq(ask_back(name, secret, "256", "0x01"), CHAP_DENIED);
-	ck_assert_int_eq(ask_back(name, secret, "-1", "0x01"), CHAP_DENIED);
+	ck_assert_int_eq(ask_back(name, secret, "1", text), CHAP_INVALID);
+	ck_assert_int_eq(ask_back(name, secret, "1", "0x"), CHAP_INVALID);
+	ck_assert_int_eq(ask_back(name, secret, "1", "0xzz"), CHAP_INVALID);
+	ck_assert_int_eq(ask_back(name, secret, "1", "12"), CHAP_INVALID);
+	ck_assert_int_eq(ask_back(name, secret, "256", "0x01"), CHAP_INVALID);
+	ck_assert_int_eq(ask_back(name, secret, "-1", "0x01"), CHAP_INVALID);
 	ck_assert_int_eq(ask_back(name, "second-secrex", "1", "0x01"), CHAP_DENIED);
 	/* no credential of ours */
 	ck_assert_int_eq(ask_back("0xff", "first-secret-1", "1", "0x01"), CHAP_DENIED);
 	/* our challenge, reflected */
-	binary_format(fresh + 1, 16, text);
+	begin("5");
+	binary_format(chap.challenge, 16, text);
 	ck_assert_int_eq(ask_back(name, secret, "1", text), CHAP_DENIED);
 	ck_assert_ptr_nonnull(strstr(chap.why, "reflected"));
+	/* one of another connection, and one that only looks like it */
+	begin("8");
+	binary_format(chap.challenge, 32, text);
+	ck_assert_int_eq(ask_back(name, secret, "1", text), CHAP_DENIED);
+	ck_assert_ptr_nonnull(strstr(chap.why, "reflected"));
+	text[65] = text[65] == '0' ? '1' : '0';
+	ck_assert_int_eq(ask_back(name, secret, "1", text), CHAP_PROVEN);
 }
 END_TEST
 
