@@ -153,7 +153,9 @@ const char *config_strict(const struct server *s)
 		 "  { name = \"fault\"; type = \"ram\"; size = \"16MiB\";"
 		 " fault = \"delay ms=%d from=1M length=1M; delay ms=%d from=2M length=1M\"; } );\n"
 		 "targets = ( { name = \"" T_MAIN "\"; " ANY
-		 " luns = ( { lun = 0; lu = \"ram\"; }, { lun = 6; lu = \"fault\"; } ); } );\n",
+		 " luns = ( { lun = 0; lu = \"ram\"; }, { lun = 6; lu = \"fault\"; } ); },\n"
+		 "  { name = \"" T_CHAP "\"; " MAIN_LUS
+		 " access = ( { account = \"user\"; } ); } );\n",
 		 accounts, SLOW_MS, STALL_MS);
 	return text;
 }

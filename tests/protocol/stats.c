@@ -98,6 +98,14 @@ static void refuse_login(void)
 	ck_assert_int_ne(try_login(connect_to(strict.port), &l), 0);
 }
 
+/* Claims an account and proves nothing. */
+static void fail_authentication(void)
+{
+	struct ini_login l = { .target = T_CHAP };
+
+	ck_assert_int_eq(try_login(connect_to(strict.port), &l), LOGIN_AUTHENTICATION_FAILURE);
+}
+
 static void spoil_digest(void)
 {
 	struct ini *i = strict_session("HeaderDigest=None\nDataDigest=CRC32C");
@@ -166,6 +174,7 @@ START_TEST(all_rows_move)
 	c.lun = LUN_FAULT;
 	run_sense(i, &c, 0x052000);
 	refuse_login();
+	fail_authentication();
 	spoil_digest();
 	abort_and_overlap(i);
 	use_up_buffers(i);
