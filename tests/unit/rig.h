@@ -8,6 +8,7 @@
 #ifndef HAWSER_TESTS_RIG_H
 #define HAWSER_TESTS_RIG_H
 
+#include "daemon/base/bytes.h"
 #include "tests/unit/fake_initiator.h"
 #include "tests/unit/fake_store.h"
 #include "transport/iscsi/session.h"
