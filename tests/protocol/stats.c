@@ -15,7 +15,7 @@ struct counters {
 };
 
 static const char *const names[STATS] = {
-#define NAME(id, name, help) [STAT_##id] = name,
+#define NAME(id, name, help) [STAT_##id] = (name),
 	STATS_LIST(NAME)
 #undef NAME
 };
