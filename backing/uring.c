@@ -50,18 +50,27 @@ static void finish_sqe(struct io_uring_sqe *sqe, struct backing_io *io)
 	io_uring_sqe_set_data(sqe, io);
 }
 
-/* The registered buffer that a piece of memory lies in, or -1. */
-static int fixed_index(const struct uring *u, const char *at, size_t length)
+/* From here to the end of its chunk of the arena; memory outside of that has no end. */
+static size_t chunk_left(const struct uring *u, const char *at)
 {
-	size_t from;
+	size_t chunk = (size_t)1 << u->chunk_shift;
 
 	if (!u->fixed || at < u->fixed || at >= u->fixed + u->fixed_bytes)
+		return SIZE_MAX;
+	return chunk - ((size_t)(at - u->fixed) & (chunk - 1));
+}
+
+/* The registered buffer that a piece of memory lies in, or -1. */
+static int fixed_index(struct uring *u, const char *at, size_t length)
+{
+	size_t left = chunk_left(u, at), index;
+
+	if (left == SIZE_MAX || length > left)
 		return -1;
-	from = (size_t)(at - u->fixed);
-	if (length > u->fixed_bytes - from ||
-	    from / URING_CHUNK != (from + length - 1) / URING_CHUNK)
-		return -1;
-	return (int)(from / URING_CHUNK);
+	index = (size_t)(at - u->fixed) >> u->chunk_shift;
+	if (u->chunks[index] == CHUNK_REGISTERED || uring_register_chunk(u, index))
+		return (int)index;
+	return -1;
 }
 
 static void prep_one(struct uring *u, struct backing_io *io, const struct iovec *iov,
@@ -99,28 +108,47 @@ static void prep_vector(struct uring *u, struct backing_io *io, const struct iov
 	finish_sqe(sqe, io);
 }
 
-/* Neighbours in memory become one piece. Returns how many pieces, at most max + 1. */
-static unsigned join(const struct backing_io *io, struct iovec *runs, unsigned max)
+/* Adds a piece that lies within one chunk; false: there are max already. */
+static bool add_run(const struct uring *u, struct iovec *runs, unsigned *n, unsigned max,
+		    struct iovec piece)
+{
+	struct iovec *last = *n ? &runs[*n - 1] : NULL;
+	bool same_chunk = last && chunk_left(u, last->iov_base) >= last->iov_len + piece.iov_len;
+
+	if (same_chunk && (char *)last->iov_base + last->iov_len == piece.iov_base) {
+		last->iov_len += piece.iov_len;
+		return true;
+	}
+	if (*n == max)
+		return false;
+	runs[(*n)++] = piece;
+	return true;
+}
+
+/* Neighbours in memory become one piece, within a chunk. Returns how many pieces, at most max + 1.
+ */
+static unsigned join(const struct uring *u, const struct backing_io *io, struct iovec *runs,
+		     unsigned max)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < io->iovcnt; i++) {
-		const struct iovec *v = &io->iov[i];
+		char *at = io->iov[i].iov_base;
+		size_t left = io->iov[i].iov_len;
 
-		if (!v->iov_len)
-			continue;
-		if (n && (char *)runs[n - 1].iov_base + runs[n - 1].iov_len == v->iov_base) {
-			runs[n - 1].iov_len += v->iov_len;
-			continue;
+		while (left) {
+			size_t here = chunk_left(u, at) < left ? chunk_left(u, at) : left;
+
+			if (!add_run(u, runs, &n, max, (struct iovec){ at, here }))
+				return max + 1;
+			at += here;
+			left -= here;
 		}
-		if (n == max)
-			return max + 1;
-		runs[n++] = *v;
 	}
 	return n;
 }
 
-static bool all_fixed(const struct uring *u, const struct iovec *runs, unsigned n)
+static bool all_fixed(struct uring *u, const struct iovec *runs, unsigned n)
 {
 	while (n--)
 		if (fixed_index(u, runs[n].iov_base, runs[n].iov_len) < 0)
@@ -135,12 +163,12 @@ static bool start_runs(struct uring *u, struct backing_io *io)
 	uint64_t offset = io->offset;
 	unsigned n;
 
-	if (io->iovcnt == 1) {
+	if (io->iovcnt == 1 && io->iov->iov_len <= chunk_left(u, io->iov->iov_base)) {
 		fd_state(io)->stage = STAGE_REST;
 		prep_one(u, io, io->iov, offset);
 		return true;
 	}
-	n = join(io, runs, URING_RUNS);
+	n = join(u, io, runs, URING_RUNS);
 	if (n != 1 && (n > URING_RUNS || !all_fixed(u, runs, n))) {
 		fd_state(io)->stage = STAGE_REST;
 		prep_vector(u, io, io->iov, io->iovcnt, offset);

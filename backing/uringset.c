@@ -92,34 +92,11 @@ static int init_ring(struct io_uring *ring)
 	return rc;
 }
 
-/* The arena, in the largest pieces that the kernel takes. */
-static void register_arena(struct uring *u)
+static void say_refused(int rc)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static bool warned;
-	struct iovec *pieces;
-	void *base;
-	size_t bytes, n;
-	int rc;
 
-	arena_memory(u->host->arena, &base, &bytes);
-	n = (bytes + URING_CHUNK - 1) / URING_CHUNK;
-	pieces = calloc(n ? n : 1, sizeof(*pieces));
-	if (!pieces)
-		return;
-	for (size_t i = 0; i < n; i++) {
-		size_t left = bytes - i * URING_CHUNK;
-
-		pieces[i].iov_base = (char *)base + i * URING_CHUNK;
-		pieces[i].iov_len = left < URING_CHUNK ? left : URING_CHUNK;
-	}
-	rc = io_uring_register_buffers(&u->ring, pieces, (unsigned)n);
-	free(pieces);
-	if (rc == 0) {
-		u->fixed = base;
-		u->fixed_bytes = bytes;
-		return;
-	}
 	pthread_mutex_lock(&lock);
 	if (!warned)
 		log_warn(LOG_BACKING,
@@ -128,6 +105,69 @@ static void register_arena(struct uring *u)
 			 error_text(-rc));
 	warned = true;
 	pthread_mutex_unlock(&lock);
+}
+
+bool uring_register_chunk(struct uring *u, size_t index)
+{
+	size_t from = index << u->chunk_shift, chunk = (size_t)1 << u->chunk_shift;
+	struct iovec piece = { u->fixed + from, chunk };
+	__u64 tag = 0;
+	int rc;
+
+	if (u->chunks[index] != CHUNK_NEW)
+		return u->chunks[index] == CHUNK_REGISTERED;
+	if (piece.iov_len > u->fixed_bytes - from)
+		piece.iov_len = u->fixed_bytes - from;
+	rc = io_uring_register_buffers_update_tag(&u->ring, (unsigned)index, &piece, &tag, 1);
+	u->chunks[index] = rc == 1 ? CHUNK_REGISTERED : CHUNK_REFUSED;
+	if (rc != 1)
+		say_refused(rc < 0 ? rc : -EIO);
+	return rc == 1;
+}
+
+/* Before Linux 5.19 there is no empty table: the whole arena, in the largest pieces. */
+static int register_all(struct uring *u)
+{
+	size_t chunk = (size_t)1 << URING_CHUNK_SHIFT_MAX, n = (u->fixed_bytes + chunk - 1) / chunk;
+	struct iovec *pieces = calloc(n, sizeof(*pieces));
+	int rc;
+
+	if (!pieces)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		size_t left = u->fixed_bytes - i * chunk;
+
+		pieces[i].iov_base = u->fixed + i * chunk;
+		pieces[i].iov_len = left < chunk ? left : chunk;
+	}
+	rc = io_uring_register_buffers(&u->ring, pieces, (unsigned)n);
+	free(pieces);
+	u->chunk_shift = URING_CHUNK_SHIFT_MAX;
+	memset(u->chunks, CHUNK_REGISTERED, n);
+	return rc;
+}
+
+static void prepare_arena(struct uring *u)
+{
+	void *base;
+	size_t n;
+	int rc;
+
+	arena_memory(u->host->arena, &base, &u->fixed_bytes);
+	u->fixed = base;
+	u->chunk_shift = URING_CHUNK_SHIFT;
+	while (u->chunk_shift < URING_CHUNK_SHIFT_MAX &&
+	       (u->fixed_bytes - 1) >> u->chunk_shift >= URING_CHUNKS)
+		u->chunk_shift++;
+	n = ((u->fixed_bytes - 1) >> u->chunk_shift) + 1;
+	u->chunks = calloc(n, 1);
+	rc = u->chunks ? io_uring_register_buffers_sparse(&u->ring, (unsigned)n) : -ENOMEM;
+	if (rc == -EINVAL)
+		rc = register_all(u);
+	if (!rc)
+		return;
+	u->fixed = NULL;
+	say_refused(rc);
 }
 
 int uring_start(struct engine_host *h, struct uring **ret)
@@ -160,7 +200,7 @@ int uring_start(struct engine_host *h, struct uring **ret)
 	(void)io_uring_register_iowq_max_workers(&u->ring, workers);
 	u->files = io_uring_register_files_sparse(&u->ring, URING_FILES) == 0;
 	if (h->arena)
-		register_arena(u);
+		prepare_arena(u);
 	*ret = u;
 	return 0;
 fail:
@@ -179,6 +219,7 @@ void uring_stop(struct uring *u)
 	reactor_fd_del(u->host->reactor, &u->event);
 	io_uring_queue_exit(&u->ring);
 	close(u->event.fd);
+	free(u->chunks);
 	free(u);
 }
 

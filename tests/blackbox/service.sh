@@ -99,6 +99,8 @@ port=$(free_port)
 configure
 start_hawserd
 check alone timeout 20 iscsi-inq "$(url 0)"
+# Buffers are pinned for io_uring when they are used, not before.
+at_most alone/pinned-kib 8192 "$(awk '/^VmPin:/ { print $2 }' "/proc/$daemon_pid/status")"
 stop_hawserd
 equal alone/ends-with-0 0 $?
 
