@@ -24,11 +24,14 @@
 
 #define LINE_MAX_BYTES  (1u << 20)
 #define CONNECTIONS_MAX 64
+#define READERS_MAX     48 /* the rest is for those who may change things */
+#define PAUSE_MS        500
 #define NO_GROUP        ((gid_t)-1)
 
 struct admin {
 	struct daemon *daemon;
 	struct reactor_fd listener;
+	struct reactor_timer pause; /* no descriptors are left: accepting rests */
 	struct list conns;
 	unsigned n_conns;
 	gid_t changers, readers; /* NO_GROUP: there is no such group */
@@ -298,7 +301,7 @@ static void accepted(struct admin *a, int fd)
 			      "administrator to add you");
 		return;
 	}
-	if (a->n_conns >= CONNECTIONS_MAX) {
+	if (a->n_conns >= (access == ADMIN_CHANGE ? CONNECTIONS_MAX : READERS_MAX)) {
 		turn_away(fd, "too many administrative connections; close some");
 		return;
 	}
@@ -320,6 +323,23 @@ static void accepted(struct admin *a, int fd)
 	}
 }
 
+static void go_on_listening(struct reactor_timer *t)
+{
+	struct admin *a = list_entry(t, struct admin, pause);
+
+	reactor_fd_mod(a->daemon->control, &a->listener, EPOLLIN);
+}
+
+/* The caller waits in the queue and would wake us for ever. */
+static void rest(struct admin *a, int error)
+{
+	log_peer(LOG_ADMIN, LOG_LEVEL_WARN,
+		 "no administrative connection can be accepted: %s; trying again",
+		 text_errno(error));
+	reactor_fd_mod(a->daemon->control, &a->listener, 0);
+	reactor_timer_arm(a->daemon->control, &a->pause, PAUSE_MS);
+}
+
 static void listener_ready(struct reactor_fd *rfd, uint32_t events)
 {
 	struct admin *a = list_entry(rfd, struct admin, listener);
@@ -328,9 +348,13 @@ static void listener_ready(struct reactor_fd *rfd, uint32_t events)
 	for (unsigned i = 0; i < CONNECTIONS_MAX; i++) {
 		int fd = accept4(rfd->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-		if (fd < 0)
-			return;
-		accepted(a, fd);
+		if (fd >= 0) {
+			accepted(a, fd);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			rest(a, errno);
+		return;
 	}
 }
 
@@ -353,16 +377,23 @@ static void make_folder(const char *path)
 		log_debug(LOG_ADMIN, "%s: %s", folder, text_errno(errno));
 }
 
-/* A name left by a daemon that died is removed; one that somebody answers is not. */
+/* A name left by a daemon that died is removed; one that somebody answers is not, or will when he
+ * has the time, and neither is what is no socket (connect says ECONNREFUSED to that, too). */
 static int remove_stale(const struct sockaddr_un *address)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
+	struct stat st;
+	int fd, r;
 
+	if (lstat(address->sun_path, &st))
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	r = connect(fd, (const struct sockaddr *)address, sizeof(*address)) ? -errno : 0;
 	close(fd);
-	if (!r)
+	if (!r || r == -EAGAIN)
 		return -EADDRINUSE;
 	if (r == -ECONNREFUSED && unlink(address->sun_path))
 		return -errno;
@@ -398,6 +429,15 @@ static int listen_at(struct admin *a, const char *path)
 	return fd;
 }
 
+static const char *remedy(int error)
+{
+	if (error == -EADDRINUSE)
+		return "another daemon answers there, stop it or set socket";
+	if (error == -EEXIST)
+		return "it is not a socket and stays; remove it or set daemon: socket";
+	return "set daemon: socket to a place that can be written";
+}
+
 int admin_start(struct daemon *d, int inherited_fd)
 {
 	struct admin *a = calloc(1, sizeof(*a));
@@ -408,13 +448,13 @@ int admin_start(struct daemon *d, int inherited_fd)
 		return -ENOMEM;
 	a->daemon = d;
 	list_init(&a->conns);
+	reactor_timer_init(&a->pause, go_on_listening);
 	a->changers = group_id("hawser-admin");
 	a->readers = group_id("hawser");
 	fd = inherited_fd >= 0 ? inherited_fd : listen_at(a, path);
 	if (fd < 0) {
 		log_error(LOG_ADMIN, "cannot start: socket %s: %s; %s", path, text_errno(-fd),
-			  fd == -EADDRINUSE ? "another daemon answers there, stop it or set socket"
-					    : "set daemon: socket to a place that can be written");
+			  remedy(fd));
 		free(a);
 		return fd;
 	}
@@ -444,6 +484,7 @@ void admin_stop(struct admin *a)
 		c->busy = false;
 		conn_close(c);
 	}
+	reactor_timer_disarm(&a->pause);
 	reactor_fd_del(a->daemon->control, &a->listener);
 	close(a->listener.fd);
 	admin_remove_socket(a);

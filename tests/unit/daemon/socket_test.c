@@ -4,6 +4,7 @@
 #include "tests/unit/daemon/world.h"
 
 #include <jansson.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -235,6 +236,55 @@ START_TEST(socket_in_use_is_not_taken)
 }
 END_TEST
 
+/* A wrong setting must not cost a file. */
+START_TEST(what_is_no_socket_stays)
+{
+	struct world w;
+	char path[100];
+	FILE *f;
+
+	world_start(&w);
+	snprintf(path, sizeof(path), "%s/precious", w.dir);
+	f = fopen(path, "w");
+	fputs("data", f);
+	fclose(f);
+	free(w.d.settings.socket);
+	w.d.settings.socket = strdup(path);
+	ck_assert_int_eq(admin_start(&w.d, -1), -EEXIST);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	world_end(&w);
+}
+END_TEST
+
+/* A full process neither spins nor forgets who waits. */
+START_TEST(no_descriptors_left)
+{
+	struct rlimit limit, less;
+	struct reactor_stats before, after;
+	uint64_t until;
+	struct world w;
+	int fd;
+
+	start(&w);
+	fd = dial(&w);
+	ask_list(fd, 1);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	less = limit;
+	less.rlim_cur = (rlim_t)fd + 1;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &less), 0);
+	reactor_get_stats(w.d.control, &before);
+	until = reactor_now_ms(w.d.control) + 200;
+	while (reactor_now_ms(w.d.control) < until)
+		world_turn(&w);
+	reactor_get_stats(w.d.control, &after);
+	ck_assert_uint_lt(after.turns - before.turns, 20);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_ptr_nonnull(strstr(hear(&w, fd), "\"id\":1"));
+	close(fd);
+	end(&w);
+}
+END_TEST
+
 START_TEST(stale_socket_is_replaced)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -256,4 +306,5 @@ END_TEST
 
 UNIT_MAIN("daemon/socket", lines_in_lines_out, what_is_no_json, notifications_are_not_answered,
 	  half_closed_peer_gets_its_answer, peer_that_does_not_wait, endless_line_is_cut,
-	  too_many_are_turned_away, socket_in_use_is_not_taken, stale_socket_is_replaced)
+	  too_many_are_turned_away, socket_in_use_is_not_taken, stale_socket_is_replaced,
+	  what_is_no_socket_stays, no_descriptors_left)
