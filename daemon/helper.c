@@ -157,7 +157,9 @@ static int open_for(const struct helper_request *q, const char *folders, int *re
 	int fd;
 
 	*ret_error = EACCES;
-	if ((q->flags & ~(uint32_t)OPEN_FLAGS) || !is_allowed(q->path, folders))
+	/* What is made is new: a link that leads nowhere must not have it made elsewhere. */
+	if ((q->flags & ~(uint32_t)OPEN_FLAGS) || !is_allowed(q->path, folders) ||
+	    ((q->flags & O_CREAT) && !(q->flags & O_EXCL)))
 		return -1;
 	fd = open(q->path, (int)q->flags | O_CLOEXEC | O_NOCTTY, q->mode & 0666);
 	*ret_error = errno;

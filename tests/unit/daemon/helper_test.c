@@ -80,9 +80,9 @@ START_TEST(elsewhere_is_refused)
 	char target[200], link[200];
 
 	start();
-	ck_assert_int_eq(ask("a", O_RDWR | O_CREAT), -EACCES);
-	ck_assert_int_eq(ask("inside/a", O_RDWR | O_CREAT), -EACCES);
-	ck_assert_int_eq(ask("in/../a", O_RDWR | O_CREAT), -EACCES);
+	ck_assert_int_eq(ask("a", O_RDWR | O_CREAT | O_EXCL), -EACCES);
+	ck_assert_int_eq(ask("inside/a", O_RDWR | O_CREAT | O_EXCL), -EACCES);
+	ck_assert_int_eq(ask("in/../a", O_RDWR | O_CREAT | O_EXCL), -EACCES);
 	ck_assert_int_eq(ask("in/", O_RDONLY), -EACCES);
 	ck_assert_int_eq(helper_open(helper, "/etc/passwd", O_RDONLY, 0), -EACCES);
 	ck_assert_int_eq(helper_open(helper, "passwd", O_RDONLY, 0), -EACCES);
@@ -94,8 +94,14 @@ START_TEST(elsewhere_is_refused)
 	snprintf(target, sizeof(target), "%s/inside", dir);
 	snprintf(link, sizeof(link), "%s/in/folder", dir);
 	ck_assert_int_eq(symlink(target, link), 0);
-	ck_assert_int_eq(ask("in/folder/a", O_RDWR | O_CREAT), -EACCES);
+	ck_assert_int_eq(ask("in/folder/a", O_RDWR | O_CREAT | O_EXCL), -EACCES);
 	snprintf(target, sizeof(target), "%s/inside/a", dir);
+	ck_assert_int_eq(access(target, F_OK), -1);
+	/* And one to what is not there: nothing is made behind it. */
+	snprintf(link, sizeof(link), "%s/in/nowhere", dir);
+	ck_assert_int_eq(symlink(target, link), 0);
+	ck_assert_int_eq(ask("in/nowhere", O_RDWR | O_CREAT), -EACCES);
+	ck_assert_int_eq(ask("in/nowhere", O_RDWR | O_CREAT | O_EXCL), -EEXIST);
 	ck_assert_int_eq(access(target, F_OK), -1);
 	end();
 }
@@ -132,7 +138,7 @@ START_TEST(hanging_path_holds_nobody_else)
 		ask("in/fifo", O_RDONLY);
 		_exit(0);
 	}
-	fd = ask("in/a", O_RDWR | O_CREAT);
+	fd = ask("in/a", O_RDWR | O_CREAT | O_EXCL);
 	ck_assert_int_ge(fd, 0);
 	close(fd);
 	/* The writer comes: the first is answered, too. */
