@@ -18,7 +18,7 @@ int main(int argc, char **argv)
 	json_decref(result);
 	json_decref(call.params);
 	/* A full disk or a closed pipe must not look like success. */
-	if (fflush(stdout) && status == CTL_DONE) {
+	if ((fflush(stdout) || ferror(stdout)) && status == CTL_DONE) {
 		perror("hawserctl: standard output");
 		status = CTL_REFUSED;
 	}

@@ -28,11 +28,24 @@ void ctl_format_bytes(json_int_t bytes, char *buf, size_t size)
 
 static void format_list(const json_t *list, char *buf, size_t size);
 
+/* What a peer has said of itself (its alias) must not reach the terminal as orders: '?' for what is
+ * no character, C1 (in UTF-8 c2 80 to c2 9f) included. */
+static void make_harmless(char *s)
+{
+	for (unsigned char *p = (unsigned char *)s; *p; p++) {
+		if (*p < 0x20 || *p == 0x7f)
+			*p = '?';
+		else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
+			p[0] = p[1] = '?';
+	}
+}
+
 static void format_value(const json_t *j, char *buf, size_t size)
 {
 	switch (j ? json_typeof(j) : JSON_NULL) {
 	case JSON_STRING:
 		snprintf(buf, size, "%s", json_string_value(j));
+		make_harmless(buf);
 		break;
 	case JSON_INTEGER:
 		snprintf(buf, size, "%lld", (long long)json_integer_value(j));

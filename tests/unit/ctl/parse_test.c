@@ -189,6 +189,15 @@ START_TEST(tables_are_aligned)
 }
 END_TEST
 
+START_TEST(texts_of_peers_are_harmless)
+{
+	char *text = printed("[{\"a\":\"x\\u001b[2Jy\\n\\u009bz\\u00e9\"}]", "a:A");
+
+	ck_assert_str_eq(text, "A\nx?[2Jy???z\xc3\xa9\n");
+	free(text);
+}
+END_TEST
+
 START_TEST(members_are_nested)
 {
 	char *text =
@@ -201,4 +210,4 @@ END_TEST
 
 UNIT_MAIN("ctl/parse", words_and_options, own_options_stand_anywhere, socket_of_the_environment,
 	  wrong_usage, help_is_not_a_request, table_is_whole, bytes_for_people, tables_are_aligned,
-	  members_are_nested)
+	  texts_of_peers_are_harmless, members_are_nested)
