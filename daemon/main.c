@@ -162,6 +162,8 @@ static void serving(struct apply_request *r)
 	struct daemon *d = r->daemon;
 	char why[256];
 
+	if (d->stop) /* told to stop meanwhile: it never serves */
+		return;
 	if (r->result != APPLY_DONE) {
 		log_error(LOG_DAEMON, "cannot start: %s", r->why);
 		fail(d);
@@ -193,7 +195,9 @@ static void threads_ready(struct daemon *d, int result)
 	struct start *s = list_entry(d, struct start, daemon);
 	struct config *c = s->config;
 
-	if (result || d->stop) {
+	if (d->stop)
+		return;
+	if (result) {
 		fail(d);
 		return;
 	}

@@ -104,6 +104,13 @@ at_most alone/pinned-kib 8192 "$(awk '/^VmPin:/ { print $2 }' "/proc/$daemon_pid
 stop_hawserd
 equal alone/ends-with-0 0 $?
 
+# Told to stop before it has started: it ends in order and never says that it serves.
+: >"$log"
+# shellcheck disable=SC2016 # for the inner shell
+timeout 20 env --block-signal=TERM sh -c 'kill -TERM $$; exec "$0" -c "$1"' "$hawserd" "$conf" >>"$log" 2>&1
+equal early-stop/ends-with-0 0 $?
+check early-stop/never-serves test -z "$(grep -E ' serves |start has failed' "$log")"
+
 # A store that hangs is named at the end, and no other.
 port=$(free_port)
 thin_lu hung 64MiB 'fault = "hang kind=flush"'
