@@ -15,6 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+enum { BUSY_WAIT_MS = 2000, BUSY_PAUSE_MS = 20 };
 
 /* "auto" and nothing said both leave the choice to the stores. */
 static const char *engine_of(const struct node *n, const struct config_lu *l)
@@ -56,6 +59,24 @@ static void explain(struct store_open *o)
 		    l->path, d->settings.store_paths);
 }
 
+/*
+ * A daemon that was killed may hold its stores a little longer than its pid: the kernel first ends
+ * what it had in progress there. Who comes after it at once must not leave its units out for that.
+ */
+static void open_patiently(struct store_open *o, const struct backing_params *p)
+{
+	const struct timespec pause = { .tv_nsec = BUSY_PAUSE_MS * 1000000L };
+
+	for (int tries = BUSY_WAIT_MS / BUSY_PAUSE_MS;; tries--) {
+		o->result = backing_open(p, &o->backing, &o->why);
+		if (o->result != -EBUSY || !tries)
+			return;
+		free(o->why);
+		o->why = NULL;
+		nanosleep(&pause, NULL);
+	}
+}
+
 static void open_work(struct offload_job *job)
 {
 	struct store_open *o = list_entry(job, struct store_open, job);
@@ -78,7 +99,7 @@ static void open_work(struct offload_job *job)
 		.fault_spec = l->fault,
 	};
 
-	o->result = backing_open(&p, &o->backing, &o->why);
+	open_patiently(o, &p);
 	if (o->result)
 		explain(o);
 }
