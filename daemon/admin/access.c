@@ -82,19 +82,22 @@ static void add_rules(json_t *list, const struct config_target *t)
 static void access_list(struct admin_request *rq)
 {
 	const struct config *c = rq->daemon->node.config;
+	const struct config_target *one = NULL;
 	const char *target = NULL;
 	json_t *list;
 
 	if (!admin_optional_text(rq, "target", &target))
 		return;
-	if (target && (!c || !config_find_target(c, target))) {
+	if (target && c)
+		one = admin_find_target(c, target);
+	if (target && !one) {
 		admin_fail(rq, ADMIN_NOT_FOUND,
 			   "target %s does not exist; see \"hawserctl target list\"", target);
 		return;
 	}
 	list = json_array();
 	for (unsigned i = 0; c && i < c->n_targets; i++)
-		if (!target || !strcmp(target, c->targets[i].name))
+		if (!one || one == &c->targets[i])
 			add_rules(list, &c->targets[i]);
 	admin_reply(rq, json_pack("{s:o}", "rules", list));
 }

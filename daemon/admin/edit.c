@@ -27,14 +27,17 @@ static bool is_ours(struct apply_request *ar, const char *what, const char *name
 	return false;
 }
 
-struct config_target *edit_target(struct apply_request *ar, const char *name)
+struct config_target *admin_find_target(const struct config *c, const char *name)
 {
 	char lower[ISCSI_NAME_MAX + 1];
-	struct config_target *t;
 
-	if (iscsi_name_check(name, lower))
-		snprintf(lower, sizeof(lower), "%s", name);
-	t = config_find_target(ar->desired, lower);
+	return config_find_target(c, iscsi_name_check(name, lower) ? name : lower);
+}
+
+struct config_target *edit_target(struct apply_request *ar, const char *name)
+{
+	struct config_target *t = admin_find_target(ar->desired, name);
+
 	if (!t)
 		apply_refuse(ar, APPLY_NOT_FOUND,
 			     "target %s does not exist; see \"hawserctl target list\"", name);

@@ -88,6 +88,8 @@ bool admin_number(struct admin_request *rq, const char *name, uint64_t max, uint
 bool admin_optional_text(struct admin_request *rq, const char *name, const char **ret);
 bool admin_optional_bool(struct admin_request *rq, const char *name, bool *ret);
 
+/* By name as the protocol compares names (RFC 3722). */
+struct config_target *admin_find_target(const struct config *c, const char *name);
 /* Inside an edit: the object to be changed, NULL and ar refused when it is not there or stems from
  * hawser.conf, which is changed by its author only. */
 struct config_target *edit_target(struct apply_request *ar, const char *name);

@@ -142,7 +142,7 @@ static void target_show(struct admin_request *rq)
 
 	if (!name)
 		return;
-	t = c ? config_find_target(c, name) : NULL;
+	t = c ? admin_find_target(c, name) : NULL;
 	if (!t) {
 		admin_fail(rq, ADMIN_NOT_FOUND,
 			   "target %s does not exist; see \"hawserctl target list\"", name);

@@ -179,6 +179,21 @@ START_TEST(made_at_run_time_survives_a_restart)
 }
 END_TEST
 
+/* Names are compared as the protocol does, whatever is done with the target. */
+START_TEST(case_of_names_does_not_matter)
+{
+	struct world w;
+
+	start(&w);
+	good(&w, "target.create", "{\"name\":\"iqn.2026-01.org.example:T1\"}");
+	good(&w, "access.add", "{\"target\":\"iqn.2026-01.ORG.example:t1\",\"any\":true}");
+	good(&w, "target.show", "{\"name\":\"iqn.2026-01.ORG.example:T1\"}");
+	good(&w, "access.list", "{\"target\":\"IQN.2026-01.org.example:t1\"}");
+	bad(&w, "target.show", "{\"name\":\"no name\"}", ADMIN_NOT_FOUND, "no name");
+	world_end(&w);
+}
+END_TEST
+
 START_TEST(what_stems_from_the_file_stays)
 {
 	struct world w;
@@ -321,6 +336,6 @@ START_TEST(text_of_what_is_in_force)
 END_TEST
 
 UNIT_MAIN("daemon/admin", what_is_no_request, readers_change_nothing, every_method_is_whole,
-	  made_at_run_time_survives_a_restart, what_stems_from_the_file_stays, units_and_numbers,
-	  rules_of_access, names_are_made_up, what_cannot_be_kept_is_refused,
-	  text_of_what_is_in_force)
+	  made_at_run_time_survives_a_restart, case_of_names_does_not_matter,
+	  what_stems_from_the_file_stays, units_and_numbers, rules_of_access, names_are_made_up,
+	  what_cannot_be_kept_is_refused, text_of_what_is_in_force)
