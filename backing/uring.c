@@ -112,12 +112,14 @@ static void prep_vector(struct uring *u, struct backing_io *io, const struct iov
 static bool add_run(const struct uring *u, struct iovec *runs, unsigned *n, unsigned max,
 		    struct iovec piece)
 {
-	struct iovec *last = *n ? &runs[*n - 1] : NULL;
-	bool same_chunk = last && chunk_left(u, last->iov_base) >= last->iov_len + piece.iov_len;
+	if (*n) {
+		struct iovec *last = &runs[*n - 1];
 
-	if (same_chunk && (char *)last->iov_base + last->iov_len == piece.iov_base) {
-		last->iov_len += piece.iov_len;
-		return true;
+		if ((char *)last->iov_base + last->iov_len == piece.iov_base &&
+		    chunk_left(u, last->iov_base) >= last->iov_len + piece.iov_len) {
+			last->iov_len += piece.iov_len;
+			return true;
+		}
 	}
 	if (*n == max)
 		return false;
