@@ -37,8 +37,8 @@ enum apply_result apply_refuse(struct apply_request *r, enum apply_result result
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(r->why, sizeof(r->why), format,
-		  args); // NOLINT(clang-analyzer-valist.Uninitialized)
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, above */
+	vsnprintf(r->why, sizeof(r->why), format, args);
 	va_end(args);
 	r->result = result;
 	return result;
