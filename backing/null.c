@@ -59,23 +59,6 @@ static int null_open(const struct backing_params *p, struct backing **ret, char 
 	return 0;
 }
 
-static int null_queue_open(struct backing *b, struct reactor *r, struct backing_queue **ret)
-{
-	struct backing_queue *q = calloc(1, sizeof(*q));
-
-	(void)b;
-	(void)r;
-	if (!q)
-		return -ENOMEM;
-	*ret = q;
-	return 0;
-}
-
-static void null_queue_close(struct backing_queue *q)
-{
-	free(q);
-}
-
 static void null_submit(struct backing_queue *q, struct backing_io *io)
 {
 	if (io->kind == BACKING_READ)
@@ -115,8 +98,8 @@ const struct backing_ops null_ops = {
 	.name = "null",
 	.open = null_open,
 	.close = null_close,
-	.queue_open = null_queue_open,
-	.queue_close = null_queue_close,
+	.queue_open = memory_queue_open,
+	.queue_close = memory_queue_close,
 	.submit = null_submit,
 	.map = null_map,
 	.allocated = null_allocated,

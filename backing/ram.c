@@ -123,23 +123,6 @@ static int ram_open(const struct backing_params *p, struct backing **ret, char *
 	return 0;
 }
 
-static int ram_queue_open(struct backing *b, struct reactor *r, struct backing_queue **ret)
-{
-	struct backing_queue *q = calloc(1, sizeof(*q));
-
-	(void)b;
-	(void)r;
-	if (!q)
-		return -ENOMEM;
-	*ret = q;
-	return 0;
-}
-
-static void ram_queue_close(struct backing_queue *q)
-{
-	free(q);
-}
-
 static void copy(struct ram_store *s, struct backing_io *io)
 {
 	char *at = s->bytes + io->offset;
@@ -337,8 +320,8 @@ const struct backing_ops ram_ops = {
 	.name = "ram",
 	.open = ram_open,
 	.close = ram_close,
-	.queue_open = ram_queue_open,
-	.queue_close = ram_queue_close,
+	.queue_open = memory_queue_open,
+	.queue_close = memory_queue_close,
 	.submit = ram_submit,
 	.map = ram_map,
 	.allocated = ram_allocated,

@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/base/binary.h"
 
+#include "daemon/base/text.h"
+
 #include <errno.h>
 #include <string.h>
 
 bool binary_is(const char *text)
 {
 	return text[0] == '0' && text[1] && strchr("xXbB", text[1]);
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
 }
 
 static int parse_hex(const char *p, uint8_t *bytes, size_t size, size_t *ret_length)
@@ -28,7 +19,7 @@ static int parse_hex(const char *p, uint8_t *bytes, size_t size, size_t *ret_len
 	if ((digits + 1) / 2 > size)
 		return -EMSGSIZE;
 	for (; *p; p++, digits--) {
-		int d = hex_digit(*p);
+		int d = text_hex_digit(*p);
 
 		if (d < 0)
 			return -EINVAL;

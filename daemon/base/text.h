@@ -31,6 +31,9 @@ const char *text_escape(const char *from, size_t length, char *buf, size_t bufsi
 /* As strerror, for any thread; error is positive. */
 const char *text_errno(int error);
 
+/* The value of a hexadecimal digit of either case; -1: it is none. */
+int text_hex_digit(char c);
+
 /* Shell-style match of '*' and '?' only; case-sensitive. */
 bool text_match(const char *pattern, const char *text);
 

@@ -22,19 +22,6 @@ uint8_t ffp_logout_check(struct iscsi_conn *c, const struct iscsi_rx *rx)
 	return REJECT_NONE;
 }
 
-static struct iscsi_conn *find_cid(struct iscsi_session *s, uint16_t cid)
-{
-	struct list *pos;
-
-	list_for_each (pos, &s->conns) {
-		struct iscsi_conn *c = list_entry(pos, struct iscsi_conn, session_node);
-
-		if (c->cid == cid)
-			return c;
-	}
-	return NULL;
-}
-
 /* Another connection of the session: gone with its tasks before the response. */
 static void close_other(struct iscsi_session *s, struct iscsi_conn *other)
 {
@@ -99,7 +86,7 @@ int ffp_logout_run(struct iscsi_conn *c, struct iscsi_rx *rx)
 		close_session(c);
 		return respond(c, h, LOGOUT_RSP_SUCCESS, true);
 	}
-	named = find_cid(s, get_be16(h->cid));
+	named = session_find_conn(s, get_be16(h->cid));
 	if (!named)
 		return respond(c, h, LOGOUT_RSP_NO_CID, false);
 	if (reason == LOGOUT_RECOVERY) { /* level 0: no, and its tasks are gone (7.1.5) */

@@ -153,7 +153,7 @@ int session_remap(struct iscsi_session *s)
 	return err;
 }
 
-static struct iscsi_conn *find_cid(struct iscsi_session *s, uint16_t cid)
+struct iscsi_conn *session_find_conn(struct iscsi_session *s, uint16_t cid)
 {
 	struct list *pos;
 
@@ -180,7 +180,7 @@ static void detach_conn(struct iscsi_session *s, struct iscsi_conn *c)
 
 int session_join(struct iscsi_session *s, struct iscsi_conn *c, unsigned max_connections)
 {
-	struct iscsi_conn *old = find_cid(s, c->cid);
+	struct iscsi_conn *old = session_find_conn(s, c->cid);
 
 	if (s->ending || (!old && s->n_conns >= max_connections))
 		return -EMFILE;

@@ -117,6 +117,9 @@ static inline struct iscsi_task *iscsi_task_of(struct scsi_task *t)
 	return container_of(t, struct iscsi_task, scsi);
 }
 
+/* The connection with this CID, NULL if there is none. */
+struct iscsi_conn *session_find_conn(struct iscsi_session *s, uint16_t cid);
+
 /* The task with this ITT, NULL if there is none. */
 static inline struct iscsi_task *session_find_task(struct iscsi_session *s, uint32_t itt)
 {

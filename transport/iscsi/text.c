@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "transport/iscsi/text.h"
+#include "daemon/base/text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -149,17 +150,6 @@ void text_out_free(struct text_out *o)
 	text_out_reset(o);
 }
 
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return 16;
-}
-
 int text_number(const char *value, uint64_t *ret)
 {
 	unsigned base = 10;
@@ -174,7 +164,7 @@ int text_number(const char *value, uint64_t *ret)
 	if (!*value)
 		return -EINVAL;
 	for (; *value; value++) {
-		unsigned d = (unsigned)digit(*value);
+		unsigned d = (unsigned)text_hex_digit(*value);
 
 		if (d >= base)
 			return -EINVAL;
