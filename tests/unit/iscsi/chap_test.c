@@ -84,8 +84,8 @@ static void base64(const uint8_t *bytes, size_t n, char *text)
 
 		*text++ = digits[v >> 18];
 		*text++ = digits[v >> 12 & 63];
-		*text++ = i + 1 < n ? digits[v >> 6 & 63] : '=';
-		*text++ = i + 2 < n ? digits[v & 63] : '=';
+		*text++ = (char)(i + 1 < n ? digits[v >> 6 & 63] : '=');
+		*text++ = (char)(i + 2 < n ? digits[v & 63] : '=');
 	}
 	*text = '\0';
 }
