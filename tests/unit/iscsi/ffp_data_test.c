@@ -8,7 +8,7 @@
  */
 #include "transport/iscsi/ffp_data.c"
 
-#include "tests/unit/rig.h"
+#include "tests/unit/iscsi/ffp_fixture.h"
 #include "tests/unit/unit.h"
 
 #define R ISCSI_CMD_READ
@@ -22,36 +22,6 @@ static void fill(uint8_t seed)
 {
 	for (size_t i = 0; i < sizeof(block); i++)
 		block[i] = (uint8_t)(seed + i * 7 + i / 251);
-}
-
-static void check_good(struct fake_pdu *p)
-{
-	ck_assert_uint_eq(rig_opcode(p), ISCSI_OP_SCSI_RESPONSE);
-	ck_assert_uint_eq(p->bhs[1] & 0x80, 0x80);
-	ck_assert_uint_eq(p->bhs[2], 0);
-	ck_assert_msg(!p->bhs[3], "status %02x sense %06x", p->bhs[3], rig_sense(p));
-	free(p);
-}
-
-static void check_rejected(struct fake_pdu *p, uint8_t reason, const uint8_t *bhs)
-{
-	ck_assert_uint_eq(rig_opcode(p), ISCSI_OP_REJECT);
-	ck_assert_uint_eq(p->bhs[2], reason);
-	ck_assert_uint_eq(rig_itt(p), ISCSI_TAG_RESERVED);
-	ck_assert_uint_ge(p->length, 48);
-	if (bhs)
-		ck_assert_mem_eq(p->data, bhs, 48);
-	free(p);
-}
-
-/* No answer to anything before; the connection answers a ping. */
-static void check_quiet(struct fake_initiator *i)
-{
-	struct fake_pdu *p = rig_ping(i, 0x7777, "?", 1);
-
-	ck_assert_uint_eq(rig_opcode(p), ISCSI_OP_NOP_IN);
-	ck_assert_uint_eq(rig_itt(p), 0x7777);
-	free(p);
 }
 
 /* Solicited: all that did not come with the command is asked for at once. */
