@@ -9,10 +9,7 @@
  * Threads: one. Ownership: none.
  */
 #include "daemon/base/bytes.h"
-#include "tests/unit/rig.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/witness.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -51,50 +48,6 @@ static size_t feed_one(struct fake_conn *fc, const uint8_t *data, size_t size)
 	return sizeof(bhs) + ahs + padded;
 }
 
-/* The answer to a READ: Data-In with status, or a response. */
-static struct fake_pdu *read_some(struct fake_initiator *w)
-{
-	uint8_t cdb[16];
-	struct rig_command q = { .cdb = cdb, .flags = ISCSI_CMD_READ, .edtl = 4096, .lun = 1 };
-	struct fake_pdu *p;
-
-	rig_read10(cdb, 64, 8);
-	p = rig_command(w, &q);
-	while (p && fake_opcode(p) != ISCSI_OP_DATA_IN &&
-	       fake_opcode(p) != ISCSI_OP_SCSI_RESPONSE) {
-		free(p); /* asynchronous messages, pings */
-		p = fake_next(w->fc);
-	}
-	return p;
-}
-
-/* A peer may reset or reserve what the witness reads, as any initiator may: then it gets a status.
- * But if it gets data, it is what the store has. */
-static void check_witness(struct rig *rig)
-{
-	static struct fake_initiator w;
-	struct fake_pdu *p;
-
-	if (w.fc && !w.fc->c) {
-		fake_forget(w.fc);
-		w.fc = NULL;
-	}
-	if (!w.fc)
-		w = rig_login_isid(rig, 0x77, "DefaultTime2Retain=0\n");
-	p = read_some(&w);
-	if (!p && w.fc->c)
-		abort(); /* no answer, and not for want of a connection */
-	if (fake_opcode(p) == ISCSI_OP_DATA_IN &&
-	    (p->length != 4096 || memcmp(p->data, rig->store[1]->bytes + 64 * 512ul, 4096) != 0))
-		abort();
-	free(p);
-}
-
-static void any_number_of_sessions(struct iscsi_policy *policy)
-{
-	policy->max_sessions = 0;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct rig rig;
@@ -104,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!runs)
 		rig_start(&rig, any_number_of_sessions);
 	if (runs++ % 16 == 0)
-		check_witness(&rig);
+		witness_check(&rig);
 	fc = fake_connect(&rig.net, NULL);
 	if (!fc)
 		abort(); /* connections have leaked */
