@@ -318,7 +318,7 @@ static int check_target_values(const struct config_target *t, struct config_erro
 			      "target %s: first_burst_length %u is more than max_burst_length %u; "
 			      "lower it (RFC 7143 13.14)",
 			      t->name, t->first_burst_length, t->max_burst_length);
-	return 0;
+	return check_redirect(t, err);
 }
 
 static int check_target(const struct config *c, unsigned i, struct config_error *err)

@@ -118,6 +118,11 @@ struct config_target {
 	struct config_access *access;
 	unsigned n_groups; /* portal groups it is reachable by; 0: all */
 	uint16_t *groups;
+	char *redirect; /* where logins are sent instead; NULL: nowhere */
+	bool redirect_permanent;
+	unsigned n_redirect_groups; /* portal groups where that is so; 0: all */
+	uint16_t *redirect_groups;
+	bool removed; /* logins are told that it is gone for good */
 };
 
 struct config {

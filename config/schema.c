@@ -182,6 +182,12 @@ static const struct config_setting target_settings[] = {
 	{ .name = "groups", .type = CONFIG_NUMBERS, AT(config_target, groups),
 	  .count_at = offsetof(struct config_target, n_groups), .max = 65535,
 	  .help = "portal groups it is reachable by; all if empty" },
+	TARGET(redirect, TEXT, .max = 264, .help = "address where logins are sent instead"),
+	TARGET(redirect_permanent, BOOL, .def = "false", .help = "it has moved there for good"),
+	{ .name = "redirect_groups", .type = CONFIG_NUMBERS, AT(config_target, redirect_groups),
+	  .count_at = offsetof(struct config_target, n_redirect_groups), .max = 65535,
+	  .help = "portal groups where logins are sent away; all if empty" },
+	TARGET(removed, BOOL, .def = "false", .help = "logins are told that it is gone for good"),
 	{ 0 },
 };
 const struct config_scope config_target_scope = {

@@ -3,6 +3,7 @@
  * From settings to what logins are decided by: struct iscsi_policy with targets, rules, LUN maps
  * and portals.
  */
+#include "config/address.h"
 #include "config/schema.h"
 #include "daemon/apply_internal.h"
 #include "transport/iscsi/policy.h"
@@ -250,6 +251,31 @@ static int fill_portals(struct apply_run *run, const struct config_target *t,
 	return 0;
 }
 
+/* A port is always told: initiators differ in what they take for the default. */
+static int fill_redirect(const struct config_target *t, struct iscsi_target *to)
+{
+	struct config_address a;
+	char text[CONFIG_ADDRESS_MAX];
+
+	to->removed = t->removed;
+	if (!t->redirect || config_parse_address(t->redirect, &a))
+		return 0;
+	if (!a.port)
+		a.port = ISCSI_DEFAULT_PORT;
+	config_format_address(&a, text);
+	snprintf(to->redirect, sizeof(to->redirect), "%s", text);
+	to->redirect_permanent = t->redirect_permanent;
+	if (!t->n_redirect_groups)
+		return 0;
+	to->redirect_groups = calloc(t->n_redirect_groups, sizeof(*to->redirect_groups));
+	if (!to->redirect_groups)
+		return -1;
+	memcpy(to->redirect_groups, t->redirect_groups,
+	       t->n_redirect_groups * sizeof(*to->redirect_groups));
+	to->n_redirect_groups = t->n_redirect_groups;
+	return 0;
+}
+
 static int fill_target(struct apply_run *run, const struct config_target *t,
 		       struct iscsi_target *to)
 {
@@ -269,7 +295,7 @@ static int fill_target(struct apply_run *run, const struct config_target *t,
 		if (fill_rule(run, &t->access[i], &to->rules[i]))
 			return -1;
 	}
-	return fill_portals(run, t, to);
+	return fill_redirect(t, to) || fill_portals(run, t, to) ? -1 : 0;
 }
 
 struct by_name {

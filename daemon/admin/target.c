@@ -178,6 +178,7 @@ static enum apply_result set_online(struct admin_request *rq, struct apply_reque
 	if (!t)
 		return ar->result;
 	t->online = !strcmp(rq->method->name, "target.online");
+	t->removed = false;
 	return edit_keep(ar, STATE_TARGET, t);
 }
 
@@ -185,6 +186,59 @@ static void target_set_online(struct admin_request *rq)
 {
 	if (admin_text(rq, "name"))
 		admin_apply(rq, set_online);
+}
+
+static void clear_redirect(struct config_target *t)
+{
+	free(t->redirect);
+	free(t->redirect_groups);
+	t->redirect = NULL;
+	t->redirect_groups = NULL;
+	t->n_redirect_groups = 0;
+	t->redirect_permanent = false;
+}
+
+static enum apply_result retire(struct admin_request *rq, struct apply_request *ar)
+{
+	struct config_target *t =
+	    edit_target(ar, json_string_value(json_object_get(rq->params, "name")));
+
+	if (!t)
+		return ar->result;
+	clear_redirect(t);
+	t->removed = true;
+	return edit_keep(ar, STATE_TARGET, t);
+}
+
+static void target_retire(struct admin_request *rq)
+{
+	if (admin_text(rq, "name"))
+		admin_apply(rq, retire);
+}
+
+static enum apply_result redirect(struct admin_request *rq, struct apply_request *ar)
+{
+	struct config_target *t =
+	    edit_target(ar, json_string_value(json_object_get(rq->params, "name")));
+	char why[400];
+	int r;
+
+	if (!t)
+		return ar->result;
+	clear_redirect(t);
+	t->removed = false;
+	r = admin_object_from_json(&config_target_scope, rq->params, "name", t, why, sizeof(why));
+	if (r == -ENOMEM)
+		return edit_no_memory(ar);
+	if (r)
+		return apply_refuse(ar, APPLY_INVALID, "target.redirect: %s", why);
+	return edit_keep(ar, STATE_TARGET, t);
+}
+
+static void target_redirect(struct admin_request *rq)
+{
+	if (admin_text(rq, "name"))
+		admin_apply(rq, redirect);
 }
 
 const struct admin_method admin_target_methods[] = {
@@ -197,5 +251,10 @@ const struct admin_method admin_target_methods[] = {
 	{ "target.online", ADMIN_CHANGE, target_set_online, "name", "accepts logins" },
 	{ "target.offline", ADMIN_CHANGE, target_set_online, "name",
 	  "refuses logins; its sessions end" },
+	{ "target.retire", ADMIN_CHANGE, target_retire, "name",
+	  "tells logins that it is gone for good; its sessions end" },
+	{ "target.redirect", ADMIN_CHANGE, target_redirect,
+	  "name [redirect] [redirect_permanent] [redirect_groups]",
+	  "sends logins to another address, or no more; its sessions stay" },
 	{ 0 },
 };

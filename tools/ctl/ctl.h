@@ -16,9 +16,9 @@
 enum ctl_status { CTL_DONE, CTL_REFUSED, CTL_USAGE, CTL_UNREACHABLE };
 
 /* One word or option: "name", or with its kind behind a colon: "lun:n" number, "read-only:b" flag,
- * "online:t" true or false. "secret-file:p" is a file whose line becomes
- * "secret", with :P it is asked for on the terminal when it is not given; "generate:g" makes it.
- * In JSON '-' becomes '_'. */
+ * "online:t" true or false, "groups:N" numbers parted by commas. "secret-file:p" is a file whose
+ * line becomes "secret", with :P it is asked for on the terminal when it is not given; "generate:g"
+ * makes it. In JSON '-' becomes '_'. */
 struct ctl_verb {
 	const char *noun, *verb;
 	const char *method;

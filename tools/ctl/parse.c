@@ -61,10 +61,34 @@ static bool find_option(const struct ctl_verb *v, const char *name, size_t lengt
 	return false;
 }
 
+/* "1,2": an array. NULL: something in it is no number. */
+static json_t *numbers(const char *text)
+{
+	json_t *list = json_array();
+	const char *p = text;
+	char word[24];
+	uint64_t n;
+
+	do {
+		size_t length = strcspn(p, ",");
+
+		snprintf(word, sizeof(word), "%.*s", (int)length, p);
+		if (length >= sizeof(word) || text_parse_u64(word, INT64_MAX, &n)) {
+			json_decref(list);
+			return NULL;
+		}
+		json_array_append_new(list, json_integer((json_int_t)n));
+		p += length;
+	} while (*p++ == ',');
+	return list;
+}
+
 static json_t *to_json(const struct param *p, const char *text)
 {
 	uint64_t n;
 
+	if (p->kind == 'N')
+		return numbers(text);
 	if (p->kind == 'n')
 		return text_parse_u64(text, INT64_MAX, &n) ? NULL : json_integer((json_int_t)n);
 	if (p->kind == 't' && (!strcmp(text, "yes") || !strcmp(text, "true")))
@@ -98,7 +122,9 @@ static enum ctl_status set_secret(json_t *params, const struct param *p, json_t 
 
 static enum ctl_status set(json_t *params, const struct param *p, const char *text)
 {
-	static const char *const wanted[] = { ['n'] = "a number", ['t'] = "yes or no" };
+	static const char *const wanted[] = {
+		['n'] = "a number", ['t'] = "yes or no", ['N'] = "numbers parted by commas"
+	};
 	json_t *value;
 	char key[sizeof(p->name)];
 

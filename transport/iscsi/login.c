@@ -162,11 +162,13 @@ static const char *status_text(enum iscsi_login_status status)
 		uint16_t status;
 		const char *text;
 	} texts[] = {
-		{ LOGIN_MOVED_TEMPORARILY, "moved" },
+		{ LOGIN_MOVED_TEMPORARILY, "sent to another address for now" },
+		{ LOGIN_MOVED_PERMANENTLY, "sent to another address for good" },
 		{ LOGIN_INITIATOR_ERROR, "protocol error of the initiator" },
 		{ LOGIN_AUTHENTICATION_FAILURE, "authentication failed" },
 		{ LOGIN_AUTHORIZATION_FAILURE, "no access rule admits it" },
 		{ LOGIN_NOT_FOUND, "no such target at this portal" },
+		{ LOGIN_TARGET_REMOVED, "the target has been removed" },
 		{ LOGIN_UNSUPPORTED_VERSION, "protocol version" },
 		{ LOGIN_TOO_MANY_CONNECTIONS, "too many connections of the session" },
 		{ LOGIN_MISSING_PARAMETER, "a name is missing" },

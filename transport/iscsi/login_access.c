@@ -106,8 +106,10 @@ static enum iscsi_login_status check_target(struct iscsi_login *l)
 		return LOGIN_AUTHORIZATION_FAILURE;
 	l->target = t;
 	l->keys.limits = &t->keys;
-	if (t->redirect[0])
-		return LOGIN_MOVED_TEMPORARILY;
+	if (t->removed)
+		return LOGIN_TARGET_REMOVED;
+	if (policy_redirects(t, l->conn->portal->tpgt))
+		return t->redirect_permanent ? LOGIN_MOVED_PERMANENTLY : LOGIN_MOVED_TEMPORARILY;
 	if (!t->online)
 		return LOGIN_UNAVAILABLE;
 	return LOGIN_SUCCESS;

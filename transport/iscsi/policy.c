@@ -73,6 +73,7 @@ static void target_clear(struct iscsi_target *t)
 {
 	rules_free(t->rules, t->n_rules);
 	free(t->portals);
+	free(t->redirect_groups);
 	lun_map_unref(t->map);
 }
 
@@ -103,6 +104,14 @@ static int compare_name(const void *name, const void *target)
 const struct iscsi_target *policy_find(const struct iscsi_policy *p, const char *name)
 {
 	return bsearch(name, p->targets, p->n_targets, sizeof(*p->targets), compare_name);
+}
+
+bool policy_redirects(const struct iscsi_target *t, uint16_t tpgt)
+{
+	for (unsigned i = 0; i < t->n_redirect_groups; i++)
+		if (t->redirect_groups[i] == tpgt)
+			return t->redirect[0];
+	return t->redirect[0] && !t->n_redirect_groups;
 }
 
 /* The address bytes of a peer; an IPv4-mapped IPv6 address counts as IPv4. */

@@ -44,8 +44,12 @@ struct iscsi_target_portal {
 struct iscsi_target {
 	char name[ISCSI_NAME_MAX + 1];
 	char alias[256];
-	bool online;            /* false: 0301 */
-	char redirect[80];      /* "192.0.2.7:3260": login is sent there (0101); empty: not moved */
+	bool online;                /* false: 0301 */
+	bool removed;               /* for good: 0204 */
+	char redirect[272];         /* "192.0.2.7:3260": logins are sent there; empty: not moved */
+	bool redirect_permanent;    /* 0102, else 0101 */
+	unsigned n_redirect_groups; /* where that is so; none: everywhere */
+	uint16_t *redirect_groups;
 	struct key_limits keys; /* what may be negotiated */
 	unsigned max_sessions;  /* 0: no limit but the global one */
 	unsigned n_rules;       /* none: nobody is admitted */
@@ -79,6 +83,8 @@ void policy_unref(const struct iscsi_policy *p); /* NULL allowed */
 
 /* NULL: no such target. Names compare as stored (lower case, RFC 3722). */
 const struct iscsi_target *policy_find(const struct iscsi_policy *p, const char *name);
+/* Logins that come by this portal group are sent elsewhere. */
+bool policy_redirects(const struct iscsi_target *t, uint16_t tpgt);
 /* NULL: no such account. */
 const struct chap_account *policy_account(const struct iscsi_policy *p, const char *name);
 

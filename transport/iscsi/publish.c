@@ -38,7 +38,8 @@ static void readjust(struct iscsi_session *s, const struct iscsi_policy *policy)
 {
 	const struct iscsi_policy *old = s->policy;
 	const struct iscsi_target *t = s->discovery ? NULL : policy_find(policy, s->target_name);
-	const struct iscsi_rule *rule = t && t->online ? admits(s, t) : NULL;
+	bool open = t && t->online && !t->removed;
+	const struct iscsi_rule *rule = open ? admits(s, t) : NULL;
 
 	policy_ref(policy);
 	s->policy = policy;

@@ -128,6 +128,21 @@ START_TEST(targets)
 }
 END_TEST
 
+START_TEST(redirections)
+{
+	bad_target("redirect = \"192.0.2.7:\";", "not an address");
+	bad_target("redirect = \"192.0.2.7:3260,1\";", "not an address");
+	bad_target("redirect = \"\";", "not an address");
+	bad_target("redirect = \"[::]:3260\";", "leads nowhere");
+	bad_target("redirect = \"0.0.0.0\";", "leads nowhere");
+	bad_target("redirect = \"192.0.2.7\"; removed = true;", "take one away");
+	bad_target("redirect_permanent = true;", "need a redirect");
+	bad_target("redirect_groups = [ 1 ];", "need a redirect");
+	good("targets = ( { name = \"" IQN "\"; redirect = \"[2001:db8::7]:3260\";"
+	     "redirect_groups = [ 7 ]; } );");
+}
+END_TEST
+
 /* "Allow any" must be written out; a rule without conditions is a mistake, not an open door. */
 START_TEST(access_rules)
 {
@@ -161,4 +176,4 @@ START_TEST(networks)
 END_TEST
 
 UNIT_MAIN("config/check", whole_is_good, daemon_settings, portals, logical_units, targets,
-	  access_rules, networks)
+	  redirections, access_rules, networks)

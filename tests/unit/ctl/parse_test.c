@@ -56,6 +56,14 @@ START_TEST(words_and_options)
 	      "{\"algorithms\":\"sha256,md5\",\"mutual_name\":\"t\",\"name\":\"a\","
 	      "\"require_mutual\":true}");
 	gives("account retire a", "account.retire", "{\"name\":\"a\"}");
+	gives("target redirect iqn.x 192.0.2.7:3260 --redirect-groups 1,2 --redirect-permanent",
+	      "target.redirect",
+	      "{\"name\":\"iqn.x\",\"redirect\":\"192.0.2.7:3260\",\"redirect_groups\":[1,2],"
+	      "\"redirect_permanent\":true}");
+	gives("target redirect iqn.x", "target.redirect", "{\"name\":\"iqn.x\"}");
+	wrong("target redirect iqn.x a --redirect-groups 1,");
+	wrong("target redirect iqn.x a --redirect-groups ,");
+	wrong("target redirect iqn.x a --redirect-groups 1x");
 	gives("portal create ::1 3261 --group 2", "portal.create",
 	      "{\"address\":\"::1\",\"group\":2,\"port\":3261}");
 	gives("daemon log-level debug --subsystem tcp", "daemon.log_level",

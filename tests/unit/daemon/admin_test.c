@@ -267,6 +267,42 @@ START_TEST(rules_of_access)
 }
 END_TEST
 
+static void check_redirect(struct world *w, const char *address, unsigned groups, bool removed)
+{
+	const struct config_target *t = config_find_target(w->d.node.config, T);
+
+	ck_assert_ptr_nonnull(t);
+	ck_assert_str_eq(t->redirect ? t->redirect : "", address);
+	ck_assert_uint_eq(t->n_redirect_groups, groups);
+	ck_assert(t->removed == removed);
+}
+
+START_TEST(targets_move)
+{
+	struct world w;
+
+	start(&w);
+	good(&w, "target.create", "{\"name\":\"" T "\"}");
+	good(&w, "target.redirect",
+	     "{\"name\":\"" T "\",\"redirect\":\"192.0.2.7\",\"redirect_groups\":[1]}");
+	check_redirect(&w, "192.0.2.7", 1, false);
+	good(&w, "target.redirect", "{\"name\":\"" T "\",\"redirect\":\"a.example\"}");
+	check_redirect(&w, "a.example", 0, false);
+	bad(&w, "target.redirect", "{\"name\":\"" T "\",\"redirect\":\"::\"}", ADMIN_REFUSED,
+	    "leads nowhere");
+	bad(&w, "target.redirect", "{\"name\":\"" T "\",\"alias\":\"x\"}", ADMIN_INVALID_PARAMS,
+	    "alias");
+	check_redirect(&w, "a.example", 0, false);
+	good(&w, "target.retire", "{\"name\":\"" T "\"}");
+	check_redirect(&w, "", 0, true);
+	good(&w, "target.online", "{\"name\":\"" T "\"}");
+	check_redirect(&w, "", 0, false);
+	good(&w, "target.redirect", "{\"name\":\"" T "\"}");
+	check_redirect(&w, "", 0, false);
+	world_end(&w);
+}
+END_TEST
+
 START_TEST(names_are_made_up)
 {
 	json_t *a, *b;
@@ -337,5 +373,5 @@ END_TEST
 
 UNIT_MAIN("daemon/admin", what_is_no_request, readers_change_nothing, every_method_is_whole,
 	  made_at_run_time_survives_a_restart, case_of_names_does_not_matter,
-	  what_stems_from_the_file_stays, units_and_numbers, rules_of_access, names_are_made_up,
-	  what_cannot_be_kept_is_refused, text_of_what_is_in_force)
+	  what_stems_from_the_file_stays, units_and_numbers, rules_of_access, targets_move,
+	  names_are_made_up, what_cannot_be_kept_is_refused, text_of_what_is_in_force)

@@ -2,7 +2,7 @@
 /*
  * Who may log in to what, and the session that comes of it.
  *
- * covers: L-013 L-014 L-015 L-017 L-018 L-019 L-020 L-021 L-022 L-023 L-024 L-026 L-027 L-035
+ * covers: L-013 L-014 L-015 L-017 L-018 L-019 L-020 L-021 L-022 L-023 L-024 L-025 L-026 L-027 L-035
  * covers: L-037 L-038 L-041 L-045 L-062 L-065 L-084 L-085 L-088 L-092 N-008 N-014 N-036 N-041
  * covers: N-042 T-051 S-003 S-005 S-008 L-006 fault-K09
  */
@@ -49,9 +49,18 @@ START_TEST(names)
 }
 END_TEST
 
+static void redirect_group(struct iscsi_target *t, uint16_t group)
+{
+	strcpy(t->redirect, "192.0.2.7:3260");
+	t->redirect_groups = calloc(1, sizeof(*t->redirect_groups));
+	ck_assert_ptr_nonnull(t->redirect_groups);
+	t->redirect_groups[0] = group;
+	t->n_redirect_groups = 1;
+}
+
 static struct iscsi_policy *policy_for_access(void)
 {
-	struct iscsi_policy *p = policy_alloc(5);
+	struct iscsi_policy *p = policy_alloc(9);
 	struct iscsi_target *t = p->targets;
 
 	fake_policy_target(p, 0, "iqn.2001-04.com.example:t0", 1);
@@ -65,6 +74,17 @@ static struct iscsi_policy *policy_for_access(void)
 	fake_policy_target(p, 4, "iqn.2001-04.com.example:t4", 1);
 	fake_policy_portals(&t[4], 1);
 	t[4].portals[0] = (struct iscsi_target_portal){ "192.0.2.99", 3260, 2, 1 };
+	fake_policy_target(p, 5, "iqn.2001-04.com.example:t5", 1);
+	strcpy(t[5].redirect, "192.0.2.7:3260");
+	t[5].redirect_permanent = true;
+	t[5].online = false;
+	fake_policy_target(p, 6, "iqn.2001-04.com.example:t6", 1);
+	t[6].removed = true;
+	fake_policy_target(p, 7, "iqn.2001-04.com.example:t7", 1);
+	redirect_group(&t[7], 2); /* the fake portal is of group 1 */
+	fake_policy_target(p, 8, "iqn.2001-04.com.example:t8", 1);
+	redirect_group(&t[8], 1);
+	strcpy(t[8].rules[0].initiator, "iqn.2001-04.com.example:other");
 	return p;
 }
 
@@ -84,7 +104,12 @@ START_TEST(access_and_state)
 		{ "t3", "", FAKE_SEC_FFP, LOGIN_AUTHENTICATION_FAILURE },
 		{ "t3", "AuthMethod=None\n", FAKE_SEC_OP, LOGIN_AUTHENTICATION_FAILURE },
 		{ "t4", "", FAKE_OP_FFP, LOGIN_NOT_FOUND },
-		{ "t5", "", FAKE_OP_FFP, LOGIN_NOT_FOUND },
+		{ "t5", "", FAKE_OP_FFP, LOGIN_MOVED_PERMANENTLY },
+		{ "t5", "", FAKE_SEC_OP, LOGIN_MOVED_PERMANENTLY },
+		{ "t6", "", FAKE_OP_FFP, LOGIN_TARGET_REMOVED },
+		{ "t7", "", FAKE_OP_FFP, LOGIN_SUCCESS },
+		{ "t8", "", FAKE_OP_FFP, LOGIN_AUTHORIZATION_FAILURE },
+		{ "t9", "", FAKE_OP_FFP, LOGIN_NOT_FOUND },
 	};
 	struct fake_net other;
 	char text[512];
@@ -100,7 +125,11 @@ START_TEST(access_and_state)
 		p = fake_login(&i, rows[n].flags, text);
 		ck_assert_msg(fake_status(p) == rows[n].status, "%s: %04x", rows[n].target,
 			      fake_status(p));
-		if (rows[n].status == LOGIN_MOVED_TEMPORARILY) {
+		if (rows[n].status == LOGIN_SUCCESS) {
+			free(p);
+			continue;
+		}
+		if (rows[n].status >> 8 == 1) {
 			ck_assert_str_eq(fake_value(p, "TargetAddress"), "192.0.2.7:3260");
 			ck_assert_uint_eq(fake_count(p, NULL), 1);
 		}
