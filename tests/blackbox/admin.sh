@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# covers: fault-N05
 #
 # hawserctl at run time: targets and logical units come and go with initiators
 # logged in, are kept over a restart and a kill, and refusals say what is wrong.
 # shellcheck source=tests/lib/hawserd.sh
 . "$(dirname "$0")/../lib/hawserd.sh"
+covers fault-N05
 need jq iscsi-inq iscsi-readcapacity16 qemu-io
 
 new=$iqn-new

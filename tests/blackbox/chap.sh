@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# covers: C-022 C-023 C-024 C-025 C-026 C-030 C-037 C-042 C-044 fault-B12
 #
 # CHAP with initiators of others (libiscsi: iscsi-ls, iscsi-inq, qemu), accounts at
 # run time, a secret replaced while initiators log in, and secrets that stay secret.
 # shellcheck source=tests/lib/hawserd.sh
 . "$(dirname "$0")/../lib/hawserd.sh"
+covers C-022 C-023 C-024 C-025 C-026 C-030 C-037 C-042 C-044 fault-B12
 need jq iscsi-ls iscsi-inq qemu-io
 
 secret="one-way-secret-1"

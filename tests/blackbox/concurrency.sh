@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# covers: fault-Q18 fault-N08
 #
 # Many things at a time: several initiators on several units, on both kinds of
 # store, others that log in and out, a configuration that changes under them, and
 # a connection that breaks in mid-command.  All that is read is what was written.
 # shellcheck source=tests/lib/hawserd.sh
 . "$(dirname "$0")/../lib/hawserd.sh"
+covers fault-Q18 fault-N08
 need qemu-io iscsi-inq
 
 rounds=6

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# covers: fault-E07
 #
 # libiscsi's conformance suite, each test in a process of its own with a time
 # limit, on the kinds of logical units that it asks for.  One result line each.
 # shellcheck source=tests/lib/hawserd.sh
 . "$(dirname "$0")/../lib/hawserd.sh"
+covers fault-E07
 need iscsi-test-cu
 
 limit=120

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# covers: fault-N01
 #
 # What was flushed before the daemon was killed is there after it was started
 # again, and it comes back however often it dies.
 # shellcheck source=tests/lib/hawserd.sh
 . "$(dirname "$0")/../lib/hawserd.sh"
+covers fault-N01
 need qemu-io
 
 thin_lu buffered 256MiB

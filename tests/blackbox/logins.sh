@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# covers: fault-M02 fault-D04
 #
 # Logins and logouts leave memory and descriptors as they were; connections that
 # stay silent are dropped, and nobody else waits for them.
 # shellcheck source=tests/lib/hawserd.sh
 . "$(dirname "$0")/../lib/hawserd.sh"
+covers fault-M02 fault-D04
 need iscsi-inq
 
 cycles=200

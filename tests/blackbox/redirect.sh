@@ -4,10 +4,9 @@
 # Redirection with initiators of others: a login at portal group 1 is sent to
 # group 2 and I/O works there; for good, for some groups, to nowhere; removed
 # targets; all of it at run time.
-#
-# covers: L-025
 # shellcheck source=tests/lib/hawserd.sh
 . "$(dirname "$0")/../lib/hawserd.sh"
+covers L-025
 need iscsi-inq qemu-io
 
 lu disk 'type = "ram"' 'size = "16MiB"'

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# covers: fault-H06 fault-O05
 #
 # A store that cannot be opened leaves its unit out, says why, and the rest
 # serves; a store that fails in part fails there only.
 # shellcheck source=tests/lib/hawserd.sh
 . "$(dirname "$0")/../lib/hawserd.sh"
+covers fault-H06 fault-O05
 need iscsi-inq qemu-io
 
 thin_lu good 64MiB

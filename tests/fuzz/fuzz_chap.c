@@ -4,12 +4,11 @@
  * request, two bytes of length, its text. In a text a byte 1 stands for the right CHAP_R to the
  * last challenge. Who has not sent that never gets in.
  *
- * covers: fault-B01
- *
  * Threads: one. Ownership: none.
  */
 #include "daemon/base/cursor.h"
 #include "tests/initiator/chap.h"
+#include "tests/lib/covers.h"
 #include "tests/unit/fake_initiator.h"
 #include "transport/iscsi/session.h"
 
@@ -132,3 +131,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fake_forget(p.i.fc);
 	return 0;
 }
+
+SUITE_COVERS("fault-B01");

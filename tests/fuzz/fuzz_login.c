@@ -4,12 +4,11 @@
  * by its AHS and data. Login first, and whatever comes after it if it succeeds: two LUs are there.
  * A second initiator looks on, and what it reads must stay right.
  *
- * covers: fault-A05
- *
  * Threads: one. Ownership: none.
  */
 #include "daemon/base/bytes.h"
 #include "tests/fuzz/witness.h"
+#include "tests/lib/covers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -76,3 +75,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fake_forget(fc);
 	return 0;
 }
+
+SUITE_COVERS("fault-A05");

@@ -13,14 +13,13 @@
  *
  * What comes back must be whole PDUs of a target with right digests.
  *
- * covers: fault-A05 fault-N03
- *
  * Threads: one. Ownership: none.
  */
 #include "daemon/base/crc32c.h"
 #include "daemon/base/cursor.h"
 #include "tests/fuzz/witness.h"
 #include "tests/initiator/initiator.h"
+#include "tests/lib/covers.h"
 #include "transport/tcp/listen.h"
 #include "transport/tcp/tcp.h"
 
@@ -440,3 +439,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	finish();
 	return 0;
 }
+
+SUITE_COVERS("fault-A05 fault-N03");

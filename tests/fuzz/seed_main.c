@@ -6,6 +6,8 @@
  *
  * Threads: one. Ownership: none.
  */
+#include "tests/lib/covers.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>
@@ -120,5 +122,8 @@ int main(int argc, char **argv)
 			run(argv[i]);
 	}
 	printf("%u files, %u runs\n", files, files * (times + 1));
-	return files ? 0 : 1;
+	if (!files)
+		return 1;
+	covers_suite();
+	return 0;
 }

@@ -11,6 +11,8 @@
 #   stop_hawserd, kill_hawserd  SIGTERM and its exit status; SIGKILL
 #   ctl ...                     hawserctl on its socket
 #   check NAME COMMAND...       one result line: ok if the command succeeds
+#   covers ID...                the requirements that the script checks; they count
+#                               if all of it succeeds
 #   wait_for SECONDS COMMAND... polls until it succeeds
 #
 # Everything is removed when the script ends, however it ends.
@@ -37,6 +39,10 @@ not_ok() {
 
 skip() {
 	echo "skip $1: $2"
+}
+
+covers() {
+	echo "covers $*"
 }
 
 # check NAME COMMAND...: what the command says is kept and shown if it fails.

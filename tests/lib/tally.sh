@@ -12,10 +12,10 @@
 # are its own affair; they are shown when it fails.  Status 77 without a line
 # skips the whole test, its last line being the reason.
 #
-# tests/run sets $source, the tree, and $logs, a folder.
+# tests/run sets $logs, a folder, and $coverage, a file.
 
 passed=0 failed=0 skipped=0
-failures=() covered=()
+failures=()
 
 # say KIND NAME [REASON]: one result into the tally and onto the screen.
 say() {
@@ -43,23 +43,44 @@ count() {
 	[ $n -gt 0 ]
 }
 
-# covers FILE...: the requirement ids that test files name, now that they were run.
-covers() {
-	local id
-	while read -r id; do
-		covered+=("$id")
-	done < <(grep -hoE 'covers:.*' "$@" 2>/dev/null | tr -c 'A-Za-z0-9_-' '\n' |
-		grep -xE '[A-Z]{1,2}-[0-9]{3}|fault-[A-Z][0-9]{2}' | sort -u)
+# credit NAME LOG: the requirements that the tests of a program have named as they
+# ran (tests/lib/covers.h; a script prints "covers ID...") go to $coverage as
+# "ID<TAB>TEST", if the test has passed: one that failed in any of its rows does not.
+credit() {
+	local outcome=passed
+	! grep -qE '^not ok ' "$2.results" || outcome=failed
+	sed -nE 's/^(not ok|ok) [0-9]+ - [^:]*:([^:]+):([^:]+): .*/\1\t\2\t\3/p' "$2.results" >"$2.outcomes"
+	if [ $outcome = passed ]; then
+		sed -nE 's/^covers ([A-Za-z0-9 -]+)$/*\t*\t\1/p' "$2" >>"$2.covers"
+	fi
+	awk -F '\t' -v name="$1" -v outcome_of_all=$outcome '
+		FILENAME ~ /\.outcomes$/ {
+			outcome[$2, $3] = outcome[$2, $3] $1 " "
+			outcome["", $3] = outcome["", $3] $1 " "
+			is_case[$2] = 1
+			next
+		}
+		{
+			# A case has the name of its source file, or the program has only one.
+			said = $1 == "*" && outcome_of_all == "passed" ? "ok " : outcome[$1 in is_case ? $1 : "", $2]
+			if (said !~ /^(ok )+$/)
+				next
+			test = $1 == "*" ? name : name "/" $1 "/" $2
+			n = split($3, ids, " ")
+			for (i = 1; i <= n; i++)
+				if (!seen[ids[i], test]++)
+					printf "%s\t%s\n", ids[i], test
+		}' "$2.outcomes" "$2.covers" >>"$coverage"
 }
 
-# run_test NAME SECONDS FILES COMMAND...: runs one test and counts what it says.
-# FILES (separated by blanks) are those whose "covers:" lines hold if it ran.
+# run_test NAME SECONDS COMMAND...: runs one test and counts what it says.
 run_test() {
-	local name=$1 limit=$2 files=$3 log status before
-	shift 3
+	local name=$1 limit=$2 log status before
+	shift 2
 	log=$logs/${name//\//.}.log
 	: >"$log.tap"
-	CK_TAP_LOG_FILE_NAME=$log.tap CK_TIMEOUT_MULTIPLIER=10 timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null
+	: >"$log.covers"
+	HAWSER_COVERAGE=$log.covers CK_TAP_LOG_FILE_NAME=$log.tap CK_TIMEOUT_MULTIPLIER=10 timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null
 	status=$?
 	before=$failed
 	if [ $status = 77 ] && ! grep -qE '^(not ok|ok|skip) ' "$log"; then
@@ -76,18 +97,19 @@ run_test() {
 	elif [ $status != 0 ] && [ "$failed" = "$before" ]; then
 		say fail "$name" "ended with status $status"
 	fi
+	if [ "$status" = 0 ] || [ -s "$log.tap" ]; then
+		credit "$name" "$log"
+	fi
 	if [ "$failed" != "$before" ]; then
 		echo "  --- the end of $log"
 		tail -n "${HAWSER_TEST_TAIL:-25}" "$log" | sed 's/^/  | /'
 	fi
-	# shellcheck disable=SC2086 # a list of files
-	[ -z "$files" ] || covers $files
 }
 
 # ctest_label BUILD LABEL PREFIX [PATTERN]: what CMake registered under a label,
 # run by run_test with the environment and the time limit given there.
 ctest_label() {
-	local build=$1 label=$2 prefix=$3 pattern=${4:-.} name limit line files
+	local build=$1 label=$2 prefix=$3 pattern=${4:-.} name limit line
 	local -a command environment
 	while IFS= read -r line; do
 		limit=$(jq -r .timeout <<<"$line")
@@ -98,27 +120,11 @@ ctest_label() {
 			[ -z "${!name-}" ] || environment+=("$name=${!name}")
 		done
 		name=$(jq -r .name <<<"$line")
-		files=$(jq -r '.command[0]' <<<"$line" | source_of)
-		run_test "$prefix/${name#"$label".}" "$limit" "$files" env "${environment[@]}" "${command[@]}"
+		run_test "$prefix/${name#"$label".}" "$limit" env "${environment[@]}" "${command[@]}"
 	done < <(ctest --test-dir "$build" -L "^$label\$" -R "$pattern" --show-only=json-v1 |
 		jq -c '.tests[] | select(.command) | {name, command,
 			timeout: ([.properties[] | select(.name == "TIMEOUT") | .value] + [300])[0],
 			environment: ([.properties[] | select(.name == "ENVIRONMENT") | .value] + [[]])[0]}')
-}
-
-# source_of: the source files of the test program whose path is on stdin.
-source_of() {
-	local program name
-	read -r program
-	name=${program##*/}
-	case $name in
-	unit_*_*)
-		name=${name#unit_}
-		echo "$source/tests/unit/${name%%_*}/${name#*_}_test.c"
-		;;
-	hawser-protocol-test) echo "$source"/tests/protocol/*.c ;;
-	*) [ ! -f "$program" ] || echo "$program" ;;
-	esac
 }
 
 # tally: the last line of all.

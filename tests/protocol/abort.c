@@ -20,9 +20,9 @@ static void abort_task(struct ini *i, uint64_t lun, uint32_t itt, uint32_t ref_c
 }
 
 /* A write whose data does not come. */
-/* covers: P-120 P-104 E-034 E-021 fault-D01 */
 START_TEST(waiting_for_data)
 {
+	COVERS("P-120 P-104 E-034 E-021 fault-D01");
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "No"));
 	struct data_out d = { .length = 512, .data = data, .final = true };
 	static uint8_t before[512];
@@ -46,9 +46,9 @@ START_TEST(waiting_for_data)
 END_TEST
 
 /* One whose unsolicited data is still on its way. */
-/* covers: P-104 P-120 E-034 */
 START_TEST(unsolicited_on_its_way)
 {
+	COVERS("P-104 P-120 E-034");
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "No", "Yes"));
 	struct data_out d = { .ttt = ISCSI_TAG_RESERVED, .data = data };
 
@@ -67,9 +67,9 @@ START_TEST(unsolicited_on_its_way)
 END_TEST
 
 /* One whose I/O does not come back: answered all the same, as often as asked. */
-/* covers: P-120 E-028 fault-D13 */
 START_TEST(stalled)
 {
+	COVERS("P-120 E-028 fault-D13");
 	struct ini *i = session(T_MAIN);
 	struct bhs_scsi_command h;
 	struct ini_scsi c;
@@ -90,9 +90,9 @@ START_TEST(stalled)
 END_TEST
 
 /* A stalled write lets go of its session; what overlaps it is busy until it has ended. */
-/* covers: P-120 */
 START_TEST(stalled_write)
 {
+	COVERS("P-120");
 	struct ini *i = session(T_MAIN);
 	struct ini_scsi c;
 	uint32_t itt;
@@ -108,9 +108,9 @@ START_TEST(stalled_write)
 }
 END_TEST
 
-/* covers: P-122 E-021 P-123 */
 START_TEST(over_or_elsewhere)
 {
+	COVERS("P-122 E-021 P-123");
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "No"));
 	struct data_out d = { .length = 512, .data = data, .final = true };
 	struct ini_scsi c;
@@ -131,9 +131,9 @@ START_TEST(over_or_elsewhere)
 END_TEST
 
 /* A slow command's status and its abort cross on the wire: complete, for ESXi's sake. */
-/* covers: fault-D13 */
 START_TEST(over_after_long)
 {
+	COVERS("fault-D13");
 	struct ini *i = session(T_MAIN);
 	struct ini_scsi c;
 
@@ -145,9 +145,9 @@ START_TEST(over_after_long)
 END_TEST
 
 /* The function overtakes its command, which then must not be run. */
-/* covers: P-121 E-020 */
 START_TEST(not_there_yet)
 {
+	COVERS("P-121 E-020");
 	struct ini *i = session(T_MAIN);
 	static uint8_t before[512];
 	struct bhs_scsi_command h;
@@ -174,9 +174,9 @@ START_TEST(not_there_yet)
 END_TEST
 
 /* A command that waits for an earlier CmdSN. */
-/* covers: P-120 P-121 P-021 */
 START_TEST(waiting_for_its_turn)
 {
+	COVERS("P-120 P-121 P-021");
 	struct ini *i = session(T_MAIN);
 	struct bhs_nop gap;
 	static uint8_t before[512];
@@ -200,9 +200,9 @@ START_TEST(waiting_for_its_turn)
 }
 END_TEST
 
-/* covers: P-118 F-010 */
 START_TEST(of_a_function)
 {
+	COVERS("P-118 F-010");
 	struct ini *i = session(T_RESET);
 	struct bhs_tmf_request reset;
 	uint32_t itt;
@@ -222,9 +222,9 @@ START_TEST(of_a_function)
 }
 END_TEST
 
-/* covers: P-163 */
 START_TEST(of_an_immediate_command)
 {
+	COVERS("P-163");
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "No"));
 	struct bhs_scsi_command h;
 	struct ini_scsi c;

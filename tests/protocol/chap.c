@@ -57,9 +57,9 @@ static void check_mutual(const struct ini_pdu *p, int algorithm)
 }
 
 /* Four algorithms, one-way and mutual, right and wrong, hexadecimal and base64. */
-/* covers: C-006 C-007 C-011 C-014 C-016 C-036 C-041 U-120 fault-B05 fault-B07 fault-B09 */
 START_TEST(matrix)
 {
+	COVERS("C-006 C-007 C-011 C-014 C-016 C-036 C-041 U-120 fault-B05 fault-B07 fault-B09");
 	struct way w = { "user", _i & 4 ? CHAP_SECRET2 : CHAP_SECRET, 5 + (_i & 3) };
 	struct ini *i = connect_to(server.port);
 	const struct ini_pdu *p;
@@ -99,9 +99,9 @@ static const struct way accepted[] = {
 	  .first = "InitiatorName=" FRIEND "\nTargetName=" T_CHAP_BOUND "\nAuthMethod=CHAP" },
 };
 
-/* covers: C-002 C-003 C-035 C-036 fault-B02 fault-B05 fault-B11 */
 START_TEST(accepts)
 {
+	COVERS("C-002 C-003 C-035 C-036 fault-B02 fault-B05 fault-B11");
 	const struct way *w = &accepted[_i];
 	struct ini *i = connect_to(server.port);
 	const struct ini_pdu *p = answer(i, w);
@@ -129,9 +129,9 @@ static const struct way denied[] = {
 	{ "user", "", 5 },
 };
 
-/* covers: C-011 C-012 C-017 C-041 fault-B05 */
 START_TEST(denies)
 {
+	COVERS("C-011 C-012 C-017 C-041 fault-B05");
 	struct ini *i = connect_to(server.port);
 
 	ck_assert_int_eq(login_status(answer(i, &denied[_i])), LOGIN_AUTHENTICATION_FAILURE);
@@ -177,9 +177,9 @@ static const struct {
 	  LOGIN_AUTHENTICATION_FAILURE },
 };
 
-/* covers: C-001 C-004 C-005 C-007 C-010 C-018 C-033 C-034 C-038 C-041 fault-B12 */
 START_TEST(refuses)
 {
+	COVERS("C-001 C-004 C-005 C-007 C-010 C-018 C-033 C-034 C-038 C-041 fault-B12");
 	struct ini *i = connect_to(server.port);
 	const struct ini_pdu *p = NULL;
 
@@ -198,9 +198,9 @@ START_TEST(refuses)
 END_TEST
 
 /* CHAP_R of every length, and base64 without end: refused, and the daemon lives. */
-/* covers: C-013 C-015 U-129 U-130 fault-B01 */
 START_TEST(response_lengths)
 {
+	COVERS("C-013 C-015 U-129 U-130 fault-B01");
 	static const unsigned lengths[] = { 0, 15, 17, 32, 1024, 1025 };
 	static char text[8192], response[5000];
 	bool base64 = _i >= 6;
@@ -218,9 +218,9 @@ START_TEST(response_lengths)
 END_TEST
 
 /* Challenges for us: of 1024 bytes answered, longer and reflected ones refused. */
-/* covers: C-015 C-016 C-019 */
 START_TEST(challenges_for_us)
 {
+	COVERS("C-015 C-016 C-019");
 	static char text[8192], theirs[4096];
 	struct ini *i = connect_to(server.port);
 	const struct ini_pdu *p = challenge(i, &(struct way){ "user", CHAP_SECRET, 5 });
@@ -250,9 +250,9 @@ START_TEST(challenges_for_us)
 END_TEST
 
 /* The list in its order; an account that refuses MD5 is not proved by it. */
-/* covers: C-007 C-008 C-023 fault-B07 */
 START_TEST(algorithms)
 {
+	COVERS("C-007 C-008 C-023 fault-B07");
 	static const struct {
 		const char *offer, *chosen;
 	} rows[] = { { "CHAP_A=8,7,6,5", "8" },
@@ -274,9 +274,9 @@ START_TEST(algorithms)
 }
 END_TEST
 
-/* covers: C-009 */
 START_TEST(challenges_are_fresh)
 {
+	COVERS("C-009");
 	static char seen[100][40];
 
 	for (unsigned n = 0; n < 100; n++) {
@@ -293,9 +293,9 @@ START_TEST(challenges_are_fresh)
 END_TEST
 
 /* Someone with a session's names and no secret does not disturb it. */
-/* covers: C-031 C-032 */
 START_TEST(reinstatement)
 {
+	COVERS("C-031 C-032");
 	struct ini *victim = connect_to(server.port), *i;
 
 	ck_assert_int_eq(login_status(answer(victim, &(struct way){ "user", CHAP_SECRET, 5 })), 0);
@@ -314,9 +314,9 @@ START_TEST(reinstatement)
 END_TEST
 
 /* Discovery has rules of its own. */
-/* covers: C-037 */
 START_TEST(discovery_with_chap)
 {
+	COVERS("C-037");
 	static const char *const names = "InitiatorName=" BASE "test\nSessionType=Discovery";
 	struct way w = { "user", CHAP_SECRET, 7,
 			 .first = "InitiatorName=" BASE "test\nSessionType=Discovery\n"
@@ -354,9 +354,9 @@ static bool log_has(const char *text)
 }
 
 /* The log says that logins failed, and no secret stands there. */
-/* covers: C-030 fault-B12 */
 START_TEST(log_names_no_secret)
 {
+	COVERS("C-030 fault-B12");
 	struct ini *i = connect_to(server.port);
 
 	/* a secret in the wrong field */

@@ -37,9 +37,9 @@ static const struct {
 	{ "CHAP_A=5\nCHAP_N=user", ANY_ERROR },
 };
 
-/* covers: U-099 U-100 U-101 U-102 U-105 U-113 U-124 T-011 T-012 */
 START_TEST(algorithm)
 {
+	COVERS("U-099 U-100 U-101 U-102 U-105 U-113 U-124 T-011 T-012");
 	struct ini *i = connect_to(server.port);
 	const struct ini_pdu *p;
 
@@ -113,9 +113,10 @@ static void make_challenge(const struct third *t, const char *theirs, char *hex,
 	strcpy(text, ini_chap_base64(bytes, n));
 }
 
-/* covers: U-103 U-104 U-107 U-108 U-109 U-110 U-111 U-112 U-119 U-126 U-127 L-090 T-013 T-014 */
 START_TEST(third_step)
 {
+	COVERS("U-103 U-104 U-107 U-108 U-109 U-110 U-111 U-112 U-119 U-126 U-127 L-090 T-013 "
+	       "T-014");
 	static char text[8192], hex[4096], c[4096];
 	const struct third *t = &thirds[_i];
 	struct ini *i = connect_to(server.port);
@@ -142,9 +143,9 @@ START_TEST(third_step)
 END_TEST
 
 /* The challenge of one connection, sent back on another that is open at the same time. */
-/* covers: U-097 U-098 U-118 C-009 C-019 C-021 */
 START_TEST(reflected_elsewhere)
 {
+	COVERS("U-097 U-098 U-118 C-009 C-019 C-021");
 	struct ini *a = connect_to(server.port), *b = connect_to(server.port);
 	char theirs[80], text[512];
 	const struct ini_pdu *p;

@@ -18,9 +18,9 @@ static uint32_t answered(struct ini *i)
 }
 
 /* Commands in the wrong order, over the end of the numbers too: run in the right one. */
-/* covers: P-021 P-022 P-025 P-032 */
 START_TEST(out_of_order)
 {
+	COVERS("P-021 P-022 P-025 P-032");
 	static const uint8_t order[] = { 3, 1, 7, 2, 6, 5, 4, 0 };
 	struct ini *i = connect_to(server.port);
 	struct bhs_scsi_command h[8];
@@ -45,9 +45,9 @@ START_TEST(out_of_order)
 END_TEST
 
 /* Writes with their data in the wrong order: the last CmdSN is what stays. */
-/* covers: P-021 P-054 */
 START_TEST(writes_out_of_order)
 {
+	COVERS("P-021 P-054");
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "No", "Yes"));
 	struct bhs_scsi_command h[4];
 	static uint8_t blocks[4][4096];
@@ -69,9 +69,9 @@ END_TEST
 
 /* One whose unsolicited data does not find it in its turn: run, or told to come again; never
  * wrong. */
-/* covers: P-054 */
 START_TEST(unsolicited_ahead_of_its_turn)
 {
+	COVERS("P-054");
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "No", "Yes"));
 	struct bhs_nop gap;
 	const struct ini_pdu *p;
@@ -98,9 +98,9 @@ START_TEST(unsolicited_ahead_of_its_turn)
 }
 END_TEST
 
-/* covers: P-023 P-024 P-033 fault-D12 */
 START_TEST(outside_the_window)
 {
+	COVERS("P-023 P-024 P-033 fault-D12");
 	struct ini *i = session(T_MAIN);
 	static const int32_t away[] = { 1, 2, 1000, 0x40000000 };
 	struct bhs_scsi_command h;
@@ -127,9 +127,9 @@ START_TEST(outside_the_window)
 END_TEST
 
 /* Two with one CmdSN, ahead of their turn. */
-/* covers: P-024 */
 START_TEST(twice_ahead)
 {
+	COVERS("P-024");
 	struct ini *i = session(T_MAIN);
 	struct bhs_scsi_command gap, h, twin;
 
@@ -150,9 +150,9 @@ START_TEST(twice_ahead)
 END_TEST
 
 /* The last of the window's commands closes it; others get in without a CmdSN. */
-/* covers: P-026 P-027 P-029 P-030 P-034 P-031 */
 START_TEST(closed_window)
 {
+	COVERS("P-026 P-027 P-029 P-030 P-034 P-031");
 	struct ini *i = connect_to(strict.port);
 	struct bhs_scsi_command h;
 	unsigned n = 0, done = 0;
@@ -183,9 +183,9 @@ START_TEST(closed_window)
 END_TEST
 
 /* Room that comes without a PDU of this session is told by a NOP-In. */
-/* covers: P-035 P-112 P-038 */
 START_TEST(told_of_room)
 {
+	COVERS("P-035 P-112 P-038");
 	struct ini *i = connect_to(strict.port), *other = connect_to(strict.port);
 	struct ini_login l = { .target = T_MAIN, .keys = USUAL("65536", "Yes", "No") };
 	const struct ini_pdu *p;
@@ -211,9 +211,9 @@ START_TEST(told_of_room)
 END_TEST
 
 /* 300 commands as fast as the window lets them: all answered. */
-/* covers: P-034 */
 START_TEST(many)
 {
+	COVERS("P-034");
 	struct ini *i = session(T_MAIN);
 	unsigned sent = 0, done = 0;
 	struct bhs_scsi_command h;

@@ -30,9 +30,9 @@ static const struct odd {
 };
 
 /* A rejected command has not been received: its CmdSN is still to be used. */
-/* covers: P-003 P-004 P-011 P-017 P-042 P-043 P-045 P-046 P-049 P-156 P-158 P-162 E-018 */
 START_TEST(flags_and_lengths)
 {
+	COVERS("P-003 P-004 P-011 P-017 P-042 P-043 P-045 P-046 P-049 P-156 P-158 P-162 E-018");
 	static const uint8_t cdbs[][10] = { { 0 }, { READ10, [8] = 1 }, { WRITE10, [8] = 1 } };
 	const struct odd *o = &odds[_i];
 	struct ini *i = session(T_MAIN);
@@ -62,9 +62,9 @@ START_TEST(flags_and_lengths)
 END_TEST
 
 /* A command with the immediate bit, as adapters send it: carried out, and CmdSN stays. */
-/* covers: P-028 P-029 fault-A01 */
 START_TEST(immediate_write)
 {
+	COVERS("P-028 P-029 fault-A01");
 	struct ini *i = session(T_MAIN);
 	uint8_t data[512];
 	struct ini_scsi c;
@@ -85,9 +85,9 @@ START_TEST(immediate_write)
 END_TEST
 
 /* More immediate commands than are kept: refused, the rest goes on. */
-/* covers: P-030 P-031 */
 START_TEST(immediate_flood)
 {
+	COVERS("P-030 P-031");
 	struct ini *i = session(T_MAIN);
 	unsigned rejected = 0, good = 0;
 	struct bhs_tmf_request t;
@@ -127,9 +127,9 @@ START_TEST(immediate_flood)
 END_TEST
 
 /* A tag that is in use: the retry of the very command is ignored, another one is refused. */
-/* covers: P-012 P-033 E-011 P-024 */
 START_TEST(tag_in_use)
 {
+	COVERS("P-012 P-033 E-011 P-024");
 	struct ini *i = session(T_MAIN);
 	struct bhs_scsi_command h;
 	uint8_t block[512];
@@ -169,9 +169,9 @@ static const struct ahs_row ahs_rows[] = {
 	{ "32 bytes of CDB", 20, { 0, 17, 1, 0 }, 0, 24 },
 };
 
-/* covers: P-013 P-014 P-016 fault-A03 */
 START_TEST(segments)
 {
+	COVERS("P-013 P-014 P-016 fault-A03");
 	const struct ahs_row *a = &ahs_rows[_i];
 	struct ini *i = session(T_MAIN);
 	struct bhs_scsi_command h;
@@ -200,9 +200,9 @@ START_TEST(segments)
 END_TEST
 
 /* The longest AHS there can be, with digests and without. */
-/* covers: P-018 T-057 */
 START_TEST(longest_segment)
 {
+	COVERS("P-018 T-057");
 	for (unsigned n = 0; n < 2; n++) {
 		struct ini *i = session_keys(T_MAIN, n ? "HeaderDigest=CRC32C\nDataDigest=CRC32C"
 						       : "HeaderDigest=None");
@@ -225,9 +225,9 @@ START_TEST(longest_segment)
 END_TEST
 
 /* An initiator that acknowledges late, or never: nothing waits for it. */
-/* covers: fault-A10 P-041 */
 START_TEST(acknowledged_late)
 {
+	COVERS("fault-A10 P-041");
 	struct ini *i = session(T_MAIN);
 	unsigned sent = 0, done = 0;
 	struct bhs_scsi_command h;
@@ -259,9 +259,9 @@ START_TEST(acknowledged_late)
 END_TEST
 
 /* Reserved bytes of requests mean nothing; where the priority is with RFC 7144 among them. */
-/* covers: P-003 F-001 F-005 */
 START_TEST(reserved_bytes)
 {
+	COVERS("P-003 F-001 F-005");
 	struct ini *i = session(T_MAIN);
 	struct bhs_tmf_request t;
 	struct bhs_logout_request l;

@@ -20,10 +20,10 @@ static const struct cut {
 	{ "InitialR2T=Yes", 1024, 64 },
 };
 
-/* covers: P-076 P-077 P-078 P-079 P-080 P-082 P-083 P-085 P-086 P-039 P-032 P-069 T-071 T-072
- * covers: T-075 P-002 P-007 P-008 */
 START_TEST(cut_as_agreed)
 {
+	COVERS("P-076 P-077 P-078 P-079 P-080 P-082 P-083 P-085 P-086 P-039 P-032 P-069 T-071 "
+	       "T-072 T-075 P-002 P-007 P-008");
 	const struct cut *k = &cuts[_i];
 	struct ini *w = session(T_MAIN), *i = session_keys(T_MAIN, k->keys);
 	struct ini_scsi c;
@@ -48,9 +48,9 @@ START_TEST(cut_as_agreed)
 END_TEST
 
 /* The last one, with the status, too: BufferOffset goes on. */
-/* covers: P-078 fault-A11 */
 START_TEST(offset_of_the_last)
 {
+	COVERS("P-078 fault-A11");
 	struct ini *i = session_keys(T_MAIN, "MaxRecvDataSegmentLength=8192");
 	struct bhs_scsi_command h;
 	struct ini_scsi c;
@@ -72,9 +72,9 @@ START_TEST(offset_of_the_last)
 END_TEST
 
 /* An error in the midst: status and sense apart from the data, and what comes is right. */
-/* covers: P-056 P-059 P-068 P-074 P-080 E-045 F-007 */
 START_TEST(error_at_the_end)
 {
+	COVERS("P-056 P-059 P-068 P-074 P-080 E-045 F-007");
 	struct ini *i = session(T_MAIN);
 	struct ini_scsi c;
 
@@ -95,9 +95,9 @@ START_TEST(error_at_the_end)
 END_TEST
 
 /* Many at a time, small and large: each whole. */
-/* covers: P-077 P-037 */
 START_TEST(many_reads_at_once)
 {
+	COVERS("P-077 P-037");
 	struct ini *i = session_keys(T_MAIN, "MaxRecvDataSegmentLength=16384");
 	unsigned done = 0;
 

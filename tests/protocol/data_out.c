@@ -32,10 +32,10 @@ static const struct limits {
 	  2048, 1, 1 },
 };
 
-/* covers: P-037 P-038 P-050 P-053 P-089 P-090 P-091 P-092 P-093 P-095 T-068 T-069 T-070 T-075
- * covers: T-076 T-083 */
 START_TEST(within_limits)
 {
+	COVERS("P-037 P-038 P-050 P-053 P-089 P-090 P-091 P-092 P-093 P-095 T-068 T-069 T-070 "
+	       "T-075 T-076 T-083");
 	const struct limits *l = &limits[_i];
 	struct ini *i = session_keys(T_MAIN, l->keys);
 	struct ini_scsi c;
@@ -52,9 +52,9 @@ START_TEST(within_limits)
 END_TEST
 
 /* As ESXi writes: 34 blocks, 8192 bytes with the command, 9216 behind it. */
-/* covers: T-070 P-050 P-064 */
 START_TEST(esx_write)
 {
+	COVERS("T-070 P-050 P-064");
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "No", "Yes"));
 	const struct bhs_scsi_response *r;
 	uint32_t itt;
@@ -77,9 +77,9 @@ END_TEST
 
 /* An answer to an R2T in PDUs of 512 bytes, as iPXE does; with a LUN of zeros and of nonsense, as
  * Windows does; with empty PDUs between. */
-/* covers: P-087 P-103 */
 START_TEST(odd_but_right)
 {
+	COVERS("P-087 P-103");
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "No"));
 	const struct ini_pdu *r2t;
 	struct data_out d = { 0 };
@@ -130,9 +130,9 @@ static const struct unexpected {
 	{ "all unsolicited", USUAL("65536", "No", "No"), 0, false, 4096, 0 },
 };
 
-/* covers: T-067 T-068 T-069 T-070 T-077 P-047 P-051 P-052 P-070 P-071 P-060 */
 START_TEST(agreed_or_not)
 {
+	COVERS("T-067 T-068 T-069 T-070 T-077 P-047 P-051 P-052 P-070 P-071 P-060");
 	const struct unexpected *u = &unexpected[_i];
 	struct ini *i = session_keys(T_MAIN, u->keys);
 	static uint8_t before[4096];
@@ -167,9 +167,9 @@ START_TEST(agreed_or_not)
 END_TEST
 
 /* A write that must fail, its data still on the way: the answer comes behind the data. */
-/* covers: P-060 E-034 */
 START_TEST(failing_write_drains)
 {
+	COVERS("P-060 E-034");
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "No", "Yes"));
 	uint32_t itt;
 
@@ -191,9 +191,9 @@ START_TEST(failing_write_drains)
 END_TEST
 
 /* Two commands' data, one PDU of each in turn. */
-/* covers: P-096 */
 START_TEST(interleaved)
 {
+	COVERS("P-096");
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "No"));
 	struct data_out d[2] = { 0 };
 	static uint8_t two[2][8192];
@@ -228,9 +228,9 @@ START_TEST(interleaved)
 END_TEST
 
 /* No more R2Ts at once than agreed, and a new one as soon as one is answered. */
-/* covers: P-094 T-081 */
 START_TEST(outstanding_r2ts)
 {
+	COVERS("P-094 T-081");
 	static const unsigned limit[] = { 1, 3, 8 };
 	struct ini *i;
 	const struct ini_pdu *r2t[8] = { 0 };
@@ -261,9 +261,9 @@ START_TEST(outstanding_r2ts)
 END_TEST
 
 /* Large writes and small ones in a full queue: each R2T comes soon. */
-/* covers: fault-A14 */
 START_TEST(r2ts_in_a_full_queue)
 {
+	COVERS("fault-A14");
 	struct ini *i = session_keys(T_MAIN, "InitialR2T=No\nImmediateData=Yes\n"
 					     "FirstBurstLength=131072\nMaxBurstLength=1048576\n"
 					     "MaxRecvDataSegmentLength=262144");

@@ -28,9 +28,9 @@ static const struct wrong {
 };
 
 /* Rejected; then the command ends with a sense, and nothing of it was written. */
-/* covers: P-097 P-098 P-099 P-100 P-101 P-159 P-161 E-008 E-018 P-071 fault-A13 */
 START_TEST(wrong_data_out)
 {
+	COVERS("P-097 P-098 P-099 P-100 P-101 P-159 P-161 E-008 E-018 P-071 fault-A13");
 	const struct wrong *w = &wrong[_i];
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "No"));
 	struct data_out d = { .length = 4096, .data = data };
@@ -81,9 +81,9 @@ static const struct wrong wrong_unsolicited[] = {
 	{ "too short", { .length = 512 }, true },
 };
 
-/* covers: T-077 P-052 P-071 P-097 P-098 P-101 P-159 P-161 */
 START_TEST(wrong_unsolicited_data)
 {
+	COVERS("T-077 P-052 P-071 P-097 P-098 P-101 P-159 P-161");
 	const struct wrong *w = &wrong_unsolicited[_i];
 	struct ini *i = session_keys(T_MAIN, USUAL("8192", "No", "Yes"));
 	struct data_out d = { .ttt = ISCSI_TAG_RESERVED, .data = data };
@@ -122,9 +122,9 @@ START_TEST(wrong_unsolicited_data)
 }
 END_TEST
 
-/* covers: P-102 P-159 fault-A13 */
 START_TEST(no_such_task)
 {
+	COVERS("P-102 P-159 fault-A13");
 	static const struct data_out rows[] = {
 		{ .itt = 0x777777, .ttt = ISCSI_TAG_RESERVED, .length = 512, .final = true },
 		{ .itt = 0x777777, .ttt = 0x70000000, .length = 512, .final = true },
@@ -146,9 +146,9 @@ END_TEST
 
 /* The answer to an R2T under the tag of no task: rejected, and nothing has happened; the right one
  * follows. */
-/* covers: P-102 P-156 P-161 U-037 */
 START_TEST(nobodys_data)
 {
+	COVERS("P-102 P-156 P-161 U-037");
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "No"));
 	struct data_out d = { .length = 512, .data = data, .final = true };
 	const struct ini_pdu *p;
@@ -172,9 +172,9 @@ START_TEST(nobodys_data)
 END_TEST
 
 /* A good task with another TTT, and the data of a task that has ended. */
-/* covers: P-102 P-104 */
 START_TEST(wrong_or_stale_tag)
 {
+	COVERS("P-102 P-104");
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "No"));
 	struct data_out d = { .length = 512, .data = data, .final = true };
 	static uint8_t other[512];

@@ -18,9 +18,9 @@ static struct ini *both(void)
 	return digests("CRC32C", "CRC32C");
 }
 
-/* covers: T-054 T-055 T-057 T-058 T-059 T-052 */
 START_TEST(combinations)
 {
+	COVERS("T-054 T-055 T-057 T-058 T-059 T-052");
 	struct ini *i = digests(_i & 1 ? "CRC32C" : "None", _i & 2 ? "CRC32C" : "None");
 	struct ini_scsi c;
 	struct bhs_nop h;
@@ -62,9 +62,9 @@ START_TEST(combinations)
 END_TEST
 
 /* Two sessions of one initiator with different digests. */
-/* covers: T-052 */
 START_TEST(of_each_connection)
 {
+	COVERS("T-052");
 	struct ini *a = both(), *b = digests("None", "CRC32C"), *c = digests("CRC32C", "None");
 
 	ready(a, LUN_RAM);
@@ -74,9 +74,9 @@ START_TEST(of_each_connection)
 }
 END_TEST
 
-/* covers: E-002 E-019 */
 START_TEST(bad_header_digest)
 {
+	COVERS("E-002 E-019");
 	struct ini *i = both(), *other = both();
 	struct bhs_nop h;
 
@@ -88,9 +88,9 @@ START_TEST(bad_header_digest)
 }
 END_TEST
 
-/* covers: E-003 E-006 P-158 P-162 */
 START_TEST(bad_data_digest_of_requests)
 {
+	COVERS("E-003 E-006 P-158 P-162");
 	struct ini *i = both();
 	struct bhs_text t;
 	struct bhs_nop h;
@@ -117,9 +117,9 @@ START_TEST(bad_data_digest_of_requests)
 END_TEST
 
 /* Immediate data: as if the command had not come. */
-/* covers: E-003 E-006 E-007 P-162 */
 START_TEST(bad_immediate_data)
 {
+	COVERS("E-003 E-006 E-007 P-162");
 	struct ini *i = both();
 	struct bhs_scsi_command h;
 	static uint8_t before[4096];
@@ -150,9 +150,9 @@ START_TEST(bad_immediate_data)
 END_TEST
 
 /* Data-Out, asked for and not: Reject, then the command ends with a CRC error. */
-/* covers: E-003 E-004 E-007 P-072 P-159 P-161 */
 START_TEST(bad_data_out)
 {
+	COVERS("E-003 E-004 E-007 P-072 P-159 P-161");
 	struct ini *i = both();
 	static uint8_t before[65536];
 	struct data_out d = { .data = data };

@@ -87,9 +87,9 @@ static void expect_address(const struct list *l, const char *target, uint16_t po
 	ck_assert(!strstr(all, "0.0.0.0"));
 }
 
-/* covers: N-001 N-019 N-020 N-027 N-029 N-030 N-031 */
 START_TEST(all_targets)
 {
+	COVERS("N-001 N-019 N-020 N-027 N-029 N-030 N-031");
 	static struct list l;
 	const char *all;
 	char v6[64];
@@ -116,9 +116,9 @@ START_TEST(all_targets)
 }
 END_TEST
 
-/* covers: N-020 N-004 */
 START_TEST(only_whom_it_admits)
 {
+	COVERS("N-020 N-004");
 	static struct list l;
 
 	send_targets(discovery_at(server.port, FRIEND, NULL), "All", &l);
@@ -128,9 +128,9 @@ START_TEST(only_whom_it_admits)
 }
 END_TEST
 
-/* covers: N-022 N-023 N-028 T-105 */
 START_TEST(one_target)
 {
+	COVERS("N-022 N-023 N-028 T-105");
 	static const char *const none[] = { BASE "nowhere", T_CLOSED, T_FRIENDS, "",
 					    "foo bar",      "all" };
 	static struct list l;
@@ -146,9 +146,9 @@ START_TEST(one_target)
 }
 END_TEST
 
-/* covers: N-021 N-024 N-025 N-026 */
 START_TEST(in_a_normal_session)
 {
+	COVERS("N-021 N-024 N-025 N-026");
 	struct ini *i = session(T_MAIN);
 	static struct list l;
 	struct bhs_text h;
@@ -171,9 +171,9 @@ START_TEST(in_a_normal_session)
 }
 END_TEST
 
-/* covers: N-032 T-072 P-128 */
 START_TEST(list_in_parts)
 {
+	COVERS("N-032 T-072 P-128");
 	static struct list whole, parts;
 
 	send_targets(discovery(), "All", &whole);
@@ -187,9 +187,9 @@ START_TEST(list_in_parts)
 END_TEST
 
 /* Nothing but SendTargets, and Logout. */
-/* covers: N-017 */
 START_TEST(nothing_else)
 {
+	COVERS("N-017");
 	static const uint8_t opcodes[] = { 0x40, 0x41, 0x42, 0x05, 0x50 };
 	struct ini *i = discovery();
 	struct bhs_scsi_command h;
@@ -240,9 +240,9 @@ static void alive(struct ini *i, bool is_discovery)
 }
 
 /* Sessions with one ISID: which one replaces which. */
-/* covers: N-013 N-014 N-034 N-035 N-036 S-003 S-041 L-015 */
 START_TEST(same_isid)
 {
+	COVERS("N-013 N-014 N-034 N-035 N-036 S-003 S-041 L-015");
 	const struct twin *t = &twins[_i];
 	struct ini *i[2];
 
@@ -264,9 +264,9 @@ END_TEST
 
 /* One that names the target of a normal session leaves that alone, too: hosts use one ISID for
  * both. */
-/* covers: N-036 */
 START_TEST(named_discovery)
 {
+	COVERS("N-036");
 	struct ini *normal = session_as(BASE "test", T_MAIN), *i = connect_to(server.port);
 
 	memcpy(i->isid, normal->isid, 6);

@@ -222,9 +222,9 @@ static void others_are_well(const struct run *r, unsigned long n)
 	ck_assert_msg(!rc, "seed %lu, PDU %lu: another session's read: %d", r->seed, n, rc);
 }
 
-/* covers: E-019 P-013 S-017 S-030 fault-A05 fault-N03 */
 START_TEST(full_feature)
 {
+	COVERS("E-019 P-013 S-017 S-030 fault-A05 fault-N03");
 	struct run r = begin((unsigned)_i);
 	struct ini *i = connect_to(server.port);
 	uint8_t bhs[48];
@@ -312,9 +312,9 @@ static void log_in_at_last(struct ini *i)
 	ck_assert_msg(!rc, "no login any more: %x", (unsigned)rc);
 }
 
-/* covers: E-019 L-006 L-089 S-022 fault-A05 */
 START_TEST(before_login)
 {
+	COVERS("E-019 L-006 L-089 S-022 fault-A05");
 	struct run r = begin(100 + (unsigned)_i);
 	struct ini *i = connect_to(server.port);
 	unsigned long n = 0, last = 0;

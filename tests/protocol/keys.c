@@ -111,11 +111,11 @@ static const struct offer {
 	{ "SessionType=Normal", ABSENT },
 };
 
-/* covers: T-010 T-011 T-012 T-022 T-027 T-028 T-029 T-030 T-031 T-033 T-034 T-036 T-061 T-065
- * covers: T-066 T-071 T-075 T-076 T-078 T-079 T-081 T-082 T-083 T-085 T-087 T-089 T-092 T-093
- * covers: T-094 T-095 T-096 L-069 E-010 F-018 */
 START_TEST(answers)
 {
+	COVERS("T-010 T-011 T-012 T-022 T-027 T-028 T-029 T-030 T-031 T-033 T-034 T-036 T-061 "
+	       "T-065 T-066 T-071 T-075 T-076 T-078 T-079 T-081 T-082 T-083 T-085 T-087 T-089 "
+	       "T-092 T-093 T-094 T-095 T-096 L-069 E-010 F-018");
 	const struct offer *o = &offers[_i];
 	struct ini *i = connect_to(server.port);
 	char text[512], key[64];
@@ -142,9 +142,9 @@ START_TEST(answers)
 }
 END_TEST
 
-/* covers: T-025 */
 START_TEST(first_burst_within_max_burst)
 {
+	COVERS("T-025");
 	struct ini *i = connect_to(server.port);
 	struct ini_login l = { .target = T_MAIN,
 			       .keys =
@@ -157,9 +157,9 @@ START_TEST(first_burst_within_max_burst)
 END_TEST
 
 /* Of a discovery session, where most keys mean nothing: values, never an error. */
-/* covers: N-038 N-039 */
 START_TEST(discovery_keys)
 {
+	COVERS("N-038 N-039");
 	struct ini *i = connect_to(server.port);
 	struct ini_login l = { .keys = "MaxConnections=4\nErrorRecoveryLevel=2\nInitialR2T=No" };
 	struct ini *more;
@@ -184,9 +184,9 @@ END_TEST
 
 /* Nothing but InitialR2T is offered: the target offers nothing either, and the rest is as the RFC
  * says. */
-/* covers: T-100 T-026 */
 START_TEST(nothing_is_volunteered)
 {
+	COVERS("T-100 T-026");
 	static const char *const may_come[] = { "TargetPortalGroupTag", "TargetAlias",
 						"InitialR2T" };
 	struct ini *i = connect_to(server.port);
@@ -217,9 +217,9 @@ START_TEST(nothing_is_volunteered)
 END_TEST
 
 /* As open-iscsi offers them. */
-/* covers: T-018 T-023 */
 START_TEST(usual_keys_of_linux)
 {
+	COVERS("T-018 T-023");
 	static const char *const results[][2] = {
 		{ "HeaderDigest", "None" },
 		{ "DataDigest", "None" },
@@ -262,9 +262,9 @@ START_TEST(usual_keys_of_linux)
 END_TEST
 
 /* Values of one session do not show in the next. */
-/* covers: S-025 */
 START_TEST(nothing_left_of_a_former_session)
 {
+	COVERS("S-025");
 	struct ini *i = connect_to(server.port);
 	struct ini_login l = { .target = T_MAIN,
 			       .keys =

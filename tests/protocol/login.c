@@ -42,9 +42,10 @@ static const struct accepted {
 	  "InitiatorName=IQN.2026-01.ORG.Example:Friend7\nTargetName=" T_FRIENDS },
 };
 
-/* covers: L-009 L-010 L-032 L-044 L-046 L-056 L-061 L-063 L-064 L-092 N-008 N-042 C-002 C-003 */
 START_TEST(accepts)
 {
+	COVERS("L-009 L-010 L-032 L-044 L-046 L-056 L-061 L-063 L-064 L-092 N-008 N-042 C-002 "
+	       "C-003");
 	const struct accepted *a = &accepted[_i];
 	struct ini *i = connect_to(server.port);
 	const struct bhs_login_response *r;
@@ -74,9 +75,9 @@ START_TEST(accepts)
 END_TEST
 
 /* Replay of an ESXi discovery login, header and data 50 ms apart on the wire. */
-/* covers: N-019 */
 START_TEST(header_and_data_apart)
 {
+	COVERS("N-019");
 	static const char keys[] =
 	    "InitiatorName=iqn.1998-01.com.vmware:localhost-1\nSessionType=Discovery\n"
 	    "HeaderDigest=None\nDataDigest=None\nDefaultTime2Wait=2\nDefaultTime2Retain=0\n"
@@ -106,9 +107,10 @@ START_TEST(header_and_data_apart)
 END_TEST
 
 /* Two stages in six exchanges; the numbers and names of each answer. */
-/* covers: L-005 L-034 L-039 L-043 L-047 L-048 L-053 L-055 L-074 L-082 L-011 T-064 N-040 N-041 */
 START_TEST(six_exchanges)
 {
+	COVERS("L-005 L-034 L-039 L-043 L-047 L-048 L-053 L-055 L-074 L-082 L-011 T-064 N-040 "
+	       "N-041");
 	static const struct {
 		uint8_t flags;
 		const char *text;
@@ -152,9 +154,9 @@ START_TEST(six_exchanges)
 }
 END_TEST
 
-/* covers: L-070 T-103 */
 START_TEST(each_key_in_an_exchange_of_its_own)
 {
+	COVERS("L-070 T-103");
 	struct ini *i = connect_to(server.port);
 	char text[64];
 
@@ -169,9 +171,9 @@ START_TEST(each_key_in_an_exchange_of_its_own)
 END_TEST
 
 /* Two requests at once: answered one by one, or refused. */
-/* covers: L-006 */
 START_TEST(pipelined_requests)
 {
+	COVERS("L-006");
 	struct ini *i = connect_to(server.port);
 	struct bhs_login_request h;
 	uint8_t data[1024], both[4096] = { 0 };
@@ -197,9 +199,9 @@ START_TEST(pipelined_requests)
 }
 END_TEST
 
-/* covers: L-014 L-037 L-038 L-040 N-014 S-003 */
 START_TEST(sessions_of_their_own)
 {
+	COVERS("L-014 L-037 L-038 L-040 N-014 S-003");
 	struct ini *i[24];
 	struct ini_login l = { .target = T_MAIN };
 
@@ -221,9 +223,9 @@ START_TEST(sessions_of_their_own)
 }
 END_TEST
 
-/* covers: L-042 P-025 */
 START_TEST(cmdsn_begins_where_the_login_says)
 {
+	COVERS("L-042 P-025");
 	struct ini *i = connect_to(server.port);
 	struct ini_login l = { .target = T_MAIN };
 	uint8_t block[512];
@@ -244,9 +246,9 @@ START_TEST(cmdsn_begins_where_the_login_says)
 END_TEST
 
 /* A login that adds a connection with the CID of the old one takes its place. */
-/* covers: L-017 L-041 L-045 L-088 S-009 S-011 S-012 S-004 */
 START_TEST(connection_reinstatement)
 {
+	COVERS("L-017 L-041 L-045 L-088 S-009 S-011 S-012 S-004");
 	struct ini *old = connect_to(strict.port), *new = connect_to(strict.port);
 	struct ini_login l = { .target = T_MAIN, .keys = "HeaderDigest=None" };
 	const struct bhs_login_response *r;
@@ -273,9 +275,9 @@ START_TEST(connection_reinstatement)
 }
 END_TEST
 
-/* covers: L-084 */
 START_TEST(longest_names)
 {
+	COVERS("L-084");
 	struct ini *i = connect_to(server.port);
 	char name[224] = BASE;
 	struct ini_login l = { .initiator = name, .target = T_MAIN };
@@ -288,9 +290,9 @@ START_TEST(longest_names)
 END_TEST
 
 /* One step of a stranger after another: nothing of it is kept, and nobody else waits. */
-/* covers: L-089 fault-D04 */
 START_TEST(half_done_logins_cost_nothing)
 {
+	COVERS("L-089 fault-D04");
 	struct ini_login l = { .target = T_MAIN };
 	struct ini *fresh;
 	int64_t begin;
@@ -316,9 +318,9 @@ START_TEST(half_done_logins_cost_nothing)
 END_TEST
 
 /* Others in the midst of their logins do not hold up this one. */
-/* covers: fault-D04 */
 START_TEST(many_half_done_logins_at_once)
 {
+	COVERS("fault-D04");
 	struct ini_login l = { .target = T_MAIN };
 	struct ini *fresh, *twin[2];
 	int64_t begin;

@@ -86,11 +86,11 @@ static const struct refused {
 	  LOGIN_INITIATOR_ERROR },
 };
 
-/* covers: L-007 L-008 L-013 L-021 L-022 L-023 L-028 L-029 L-030 L-031 L-049 L-057 L-058 L-059
- * covers: L-066 L-067 L-081 N-005 N-006 N-007 N-009 N-042 T-004 T-053 T-062 T-063 T-096 C-001 C-004
- * C-034 C-041 covers: fault-A06 fault-B16 */
 START_TEST(refuses)
 {
+	COVERS("L-007 L-008 L-013 L-021 L-022 L-023 L-028 L-029 L-030 L-031 L-049 L-057 L-058 "
+	       "L-059 L-066 L-067 L-081 N-005 N-006 N-007 N-009 N-042 T-004 T-053 T-062 T-063 "
+	       "T-096 C-001 C-004 C-034 C-041 fault-A06 fault-B16");
 	const struct refused *f = &refused[_i];
 	struct ini *i = connect_to(server.port);
 	struct bhs_login_request h;
@@ -106,9 +106,9 @@ START_TEST(refuses)
 }
 END_TEST
 
-/* covers: L-085 fault-A06 */
 START_TEST(name_too_long)
 {
+	COVERS("L-085 fault-A06");
 	struct ini *i = connect_to(server.port);
 	char text[512] = "InitiatorName=" BASE;
 
@@ -141,9 +141,9 @@ static const struct second {
 	{ "key repeated", "MaxBurstLength=4096", 0x02ff, OP_TO_FULL, 0, 0 },
 };
 
-/* covers: L-033 L-035 L-036 L-060 L-067 L-068 L-083 T-099 fault-A08 */
 START_TEST(second_request)
 {
+	COVERS("L-033 L-035 L-036 L-060 L-067 L-068 L-083 T-099 fault-A08");
 	const struct second *s = &seconds[_i];
 	struct ini *i = connect_to(server.port);
 	struct bhs_login_request h;
@@ -162,9 +162,9 @@ START_TEST(second_request)
 }
 END_TEST
 
-/* covers: L-001 fault-A09 */
 START_TEST(first_pdu_is_no_login)
 {
+	COVERS("L-001 fault-A09");
 	static const uint8_t opcodes[] = { 0x00, 0x40, 0x01, 0x02, 0x04, 0x05, 0x06, 0x10, 0x3f };
 	uint8_t bhs[ISCSI_BHS_SIZE] = { opcodes[_i], 0x80 };
 	struct ini *i = connect_to(server.port);
@@ -180,9 +180,9 @@ START_TEST(first_pdu_is_no_login)
 }
 END_TEST
 
-/* covers: L-001 */
 START_TEST(first_bytes_are_garbage)
 {
+	COVERS("L-001");
 	struct ini *i = connect_to(server.port);
 	uint8_t bytes[4096];
 
@@ -192,9 +192,9 @@ START_TEST(first_bytes_are_garbage)
 }
 END_TEST
 
-/* covers: L-002 L-086 fault-A09 */
 START_TEST(no_login_within_login)
 {
+	COVERS("L-002 L-086 fault-A09");
 	static const uint8_t opcodes[] = { 0x40, 0x01, 0x02, 0x04, 0x05, 0x06 };
 	uint8_t bhs[ISCSI_BHS_SIZE] = { opcodes[_i], 0x80 };
 	struct ini *i = connect_to(server.port);
@@ -208,9 +208,9 @@ START_TEST(no_login_within_login)
 }
 END_TEST
 
-/* covers: L-004 */
 START_TEST(login_within_full_feature)
 {
+	COVERS("L-004");
 	struct ini *i = session(T_MAIN);
 	struct bhs_login_request h;
 	uint8_t data[256];
@@ -235,9 +235,9 @@ static const struct join {
 	{ "another portal group", LOGIN_CANNOT_INCLUDE, 0, 1, false, true },
 };
 
-/* covers: L-018 L-013 L-019 L-020 */
 START_TEST(cannot_join)
 {
+	COVERS("L-018 L-013 L-019 L-020");
 	const struct join *j = &joins[_i];
 	struct ini *first = connect_to(strict.port), *i;
 	struct ini_login l = { .target = T_MAIN, .keys = "HeaderDigest=None" };
@@ -256,9 +256,9 @@ START_TEST(cannot_join)
 }
 END_TEST
 
-/* covers: L-024 */
 START_TEST(too_many_sessions)
 {
+	COVERS("L-024");
 	struct ini *a = session(T_LIMITED), *b = session(T_LIMITED);
 	struct ini *c = connect_to(server.port);
 	struct ini_login l = { .target = T_LIMITED };
@@ -270,9 +270,9 @@ START_TEST(too_many_sessions)
 }
 END_TEST
 
-/* covers: L-077 E-019 */
 START_TEST(data_segment_too_long)
 {
+	COVERS("L-077 E-019");
 	static const uint32_t lengths[] = { 8193, 65536, 0xffffff };
 	struct ini *i = connect_to(server.port);
 	struct bhs_login_request h;
@@ -287,9 +287,9 @@ START_TEST(data_segment_too_long)
 END_TEST
 
 /* Text without end: ended by the target before it has grown large. */
-/* covers: L-080 */
 START_TEST(text_without_end)
 {
+	COVERS("L-080");
 	struct ini *i = connect_to(server.port);
 	struct bhs_login_request h;
 	uint8_t data[8192];
@@ -314,9 +314,9 @@ START_TEST(text_without_end)
 }
 END_TEST
 
-/* covers: L-080 L-071 */
 START_TEST(exchanges_without_end)
 {
+	COVERS("L-080 L-071");
 	struct ini *i = connect_to(server.port);
 	unsigned n;
 
@@ -330,9 +330,9 @@ START_TEST(exchanges_without_end)
 END_TEST
 
 /* A digest that is required, and one that is not offered by us. */
-/* covers: T-030 T-031 */
 START_TEST(digest_required)
 {
+	COVERS("T-030 T-031");
 	static const struct {
 		const char *target, *keys;
 		bool refused;

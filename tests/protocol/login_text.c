@@ -24,9 +24,9 @@ static void expect_empty(const struct ini_pdu *p)
 }
 
 /* One text, cut into two requests at every byte: the result is always the same. */
-/* covers: L-050 L-012 L-052 T-005 */
 START_TEST(cut_anywhere)
 {
+	COVERS("L-050 L-012 L-052 T-005");
 	static const char lines[] = NAMES(T_MAIN) "\nMaxBurstLength=131072\nHeaderDigest=None\n"
 						  "FirstBurstLength=4096";
 	uint8_t text[512];
@@ -48,9 +48,9 @@ START_TEST(cut_anywhere)
 END_TEST
 
 /* All keys, names last, in three requests that part a key's name (as no initiator does). */
-/* covers: L-012 L-050 T-005 T-017 */
 START_TEST(three_parts)
 {
+	COVERS("L-012 L-050 T-005 T-017");
 	static const char lines[] =
 	    "MaxOutstandingR2T=1\nDataDigest=None\nErrorRecoveryLevel=0\nImmediateData=Yes\n"
 	    "DefaultTime2Retain=0\nInitialR2T=No\nMaxConnections=1\nDefaultTime2Wait=2\n"
@@ -74,9 +74,9 @@ START_TEST(three_parts)
 END_TEST
 
 /* 8 KiB of unknown keys: their answers need more than one response, none with T before the last. */
-/* covers: L-051 L-052 L-076 L-078 L-054 L-073 T-020 T-087 */
 START_TEST(answer_in_parts)
 {
+	COVERS("L-051 L-052 L-076 L-078 L-054 L-073 T-020 T-087");
 	struct ini *i = connect_to(server.port);
 	static char lines[16384], answers[32768];
 	static uint8_t text[16384];
@@ -113,9 +113,9 @@ START_TEST(answer_in_parts)
 END_TEST
 
 /* Every key of section 13: an answer with a meaning, and none that was not asked for. */
-/* covers: L-091 T-021 T-023 T-032 T-035 T-094 T-095 T-026 */
 START_TEST(all_keys_are_understood)
 {
+	COVERS("L-091 T-021 T-023 T-032 T-035 T-094 T-095 T-026");
 	static const char lines[] =
 	    "HeaderDigest=None,CRC32C\nDataDigest=CRC32C,None\nMaxConnections=8\n"
 	    "InitiatorAlias=me\nInitialR2T=No\nImmediateData=Yes\nMaxRecvDataSegmentLength=4096\n"
@@ -171,9 +171,9 @@ static const struct odd {
 	ODD("alias in UTF-8", "InitiatorAlias=\xc3\xa4\xc3\xb6\xc3\xbc\0", 0, NULL),
 };
 
-/* covers: T-001 T-003 T-004 T-006 T-007 T-020 T-002 */
 START_TEST(odd_text)
 {
+	COVERS("T-001 T-003 T-004 T-006 T-007 T-020 T-002");
 	const struct odd *o = &odds[_i];
 	struct ini *i = connect_to(server.port);
 	const struct ini_pdu *p;
@@ -197,9 +197,9 @@ START_TEST(odd_text)
 }
 END_TEST
 
-/* covers: T-008 */
 START_TEST(key_names_too_long)
 {
+	COVERS("T-008");
 	static const size_t lengths[] = { 63, 64, 255, 8000 };
 	struct ini *i = connect_to(server.port);
 	static char text[8192];
@@ -218,9 +218,9 @@ START_TEST(key_names_too_long)
 }
 END_TEST
 
-/* covers: T-009 */
 START_TEST(value_too_long)
 {
+	COVERS("T-009");
 	static const size_t lengths[] = { 255, 256, 4000 };
 	struct ini *i = connect_to(server.port);
 	static char text[8192] = "InitiatorAlias=";
@@ -240,9 +240,9 @@ START_TEST(value_too_long)
 END_TEST
 
 /* A stage's values are in force behind it: the login itself goes without digests. */
-/* covers: L-075 T-043 */
 START_TEST(digests_begin_behind_the_login)
 {
+	COVERS("L-075 T-043");
 	struct ini *i = connect_to(server.port);
 
 	login_step(i, OP_STEP, NAMES(T_MAIN) "\nHeaderDigest=CRC32C\nDataDigest=CRC32C");

@@ -40,9 +40,9 @@ static const struct reason {
 	{ "recovery of no connection", LOGOUT_RECOVERY, 77, LOGOUT_RSP_NO_CID, true },
 };
 
-/* covers: P-130 P-131 P-133 P-135 P-137 P-139 S-013 */
 START_TEST(reason)
 {
+	COVERS("P-130 P-131 P-133 P-135 P-137 P-139 S-013");
 	const struct reason *r = &reasons[_i];
 	struct ini *i = session_keys(T_MAIN, "DefaultTime2Wait=7\nDefaultTime2Retain=0");
 	struct ini *again = connect_to(server.port);
@@ -68,9 +68,9 @@ START_TEST(reason)
 }
 END_TEST
 
-/* covers: P-136 P-004 E-018 */
 START_TEST(reserved_reasons)
 {
+	COVERS("P-136 P-004 E-018");
 	static const uint8_t values[] = { 3, 5, 64, 127 };
 	struct ini *i = session(T_MAIN);
 	struct bhs_logout_request h;
@@ -85,9 +85,9 @@ START_TEST(reserved_reasons)
 END_TEST
 
 /* Tasks of the connection are gone: none answers, none writes any more. */
-/* covers: P-130 P-131 fault-D16 S-005 */
 START_TEST(with_tasks)
 {
+	COVERS("P-130 P-131 fault-D16 S-005");
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "No")), *j = session(T_MAIN);
 	struct data_out d = { .length = 512, .data = data, .final = true };
 	static uint8_t before[512];
@@ -114,9 +114,9 @@ START_TEST(with_tasks)
 END_TEST
 
 /* In order, it waits for what comes before it. */
-/* covers: P-138 P-021 */
 START_TEST(waits_for_its_turn)
 {
+	COVERS("P-138 P-021");
 	struct ini *i = session(T_MAIN);
 	struct bhs_logout_request h;
 	struct bhs_nop gap;
@@ -134,9 +134,9 @@ START_TEST(waits_for_its_turn)
 }
 END_TEST
 
-/* covers: P-011 P-125 */
 START_TEST(malformed)
 {
+	COVERS("P-011 P-125");
 	struct ini *i = session(T_MAIN);
 	struct bhs_logout_request h;
 
@@ -151,9 +151,9 @@ START_TEST(malformed)
 }
 END_TEST
 
-/* covers: N-017 fault-N03 */
 START_TEST(of_a_discovery_session)
 {
+	COVERS("N-017 fault-N03");
 	struct ini *i = discovery();
 
 	ck_assert_uint_eq(logout(i, LOGOUT_CLOSE_SESSION, 0)->bhs[2], LOGOUT_RSP_SUCCESS);

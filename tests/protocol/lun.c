@@ -36,9 +36,9 @@ static const struct address {
 	{ "none", 0xffffffffffffffff, 0x7f },
 };
 
-/* covers: P-001 fault-E15 */
 START_TEST(addressing)
 {
+	COVERS("P-001 fault-E15");
 	const struct address *a = &addresses[_i];
 	struct ini *i = session(T_MAIN);
 	const struct ini_pdu *p = run_at(i, a->lun, "12 00 00 00 24 00", 36);
@@ -60,9 +60,9 @@ START_TEST(addressing)
 END_TEST
 
 /* ESXi on a target without a LUN 0; the old LUN bits of the CDB do not count. */
-/* covers: P-003 */
 START_TEST(without_lun_0)
 {
+	COVERS("P-003");
 	struct ini *i = session(T_NO_ZERO);
 	struct ini_scsi c;
 
@@ -96,9 +96,9 @@ START_TEST(without_lun_0)
 END_TEST
 
 /* Two LUNs do not share their blocks. */
-/* covers: fault-E15 */
 START_TEST(each_its_own)
 {
+	COVERS("fault-E15");
 	static const uint64_t luns[] = { LUN_RAM, LUN_4K, LUN_FILE, LUN_FAULT, LUN_FLAT };
 	struct ini *i = session(T_MAIN);
 	struct ini_scsi c;

@@ -21,9 +21,9 @@ static const struct ini_pdu *ping_with(struct ini *i, const void *data, uint32_t
 	return p;
 }
 
-/* covers: P-005 P-006 P-105 P-106 P-114 P-010 P-001 */
 START_TEST(echo)
 {
+	COVERS("P-005 P-006 P-105 P-106 P-114 P-010 P-001");
 	static const uint32_t lengths[] = { 0, 1, 2, 3, 4, 5, 511, 512, 513, 8191, 8192, 65536 };
 	struct ini *i = session(T_MAIN);
 	static uint8_t data[65536];
@@ -40,9 +40,9 @@ START_TEST(echo)
 }
 END_TEST
 
-/* covers: P-106 T-072 */
 START_TEST(echo_cut_to_what_was_declared)
 {
+	COVERS("P-106 T-072");
 	struct ini *i = session_keys(T_MAIN, "MaxRecvDataSegmentLength=512");
 	uint8_t data[4096];
 	const struct ini_pdu *p;
@@ -55,9 +55,9 @@ START_TEST(echo_cut_to_what_was_declared)
 }
 END_TEST
 
-/* covers: P-028 P-114 */
 START_TEST(immediate_takes_no_cmdsn)
 {
+	COVERS("P-028 P-114");
 	struct ini *i = session(T_MAIN);
 
 	for (unsigned n = 0; n < 5; n++) {
@@ -70,9 +70,9 @@ START_TEST(immediate_takes_no_cmdsn)
 }
 END_TEST
 
-/* covers: P-107 P-109 P-110 */
 START_TEST(without_a_tag)
 {
+	COVERS("P-107 P-109 P-110");
 	static const uint32_t ttts[] = { ISCSI_TAG_RESERVED, 0, 0x12345678 };
 	struct ini *i = session(T_MAIN);
 	struct bhs_nop h;
@@ -94,9 +94,9 @@ START_TEST(without_a_tag)
 }
 END_TEST
 
-/* covers: P-108 P-021 */
 START_TEST(waits_for_its_turn)
 {
+	COVERS("P-108 P-021");
 	struct ini *i = session(T_MAIN);
 	struct bhs_nop first, second;
 
@@ -112,9 +112,9 @@ START_TEST(waits_for_its_turn)
 END_TEST
 
 /* A store that does not answer holds up no ping. */
-/* covers: P-030 */
 START_TEST(while_the_store_stalls)
 {
+	COVERS("P-030");
 	struct ini *i = session(T_MAIN);
 	uint8_t block[512];
 	struct ini_scsi c;
@@ -134,9 +134,9 @@ START_TEST(while_the_store_stalls)
 END_TEST
 
 /* One that asks and never listens is not listened to for ever, and costs nobody anything. */
-/* covers: P-030 E-019 */
 START_TEST(deaf)
 {
+	COVERS("P-030 E-019");
 	struct ini *i = session(T_MAIN), *other = session(T_MAIN);
 	struct timeval tv = { .tv_usec = 300000 };
 	static uint8_t data[65536];

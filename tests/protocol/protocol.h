@@ -13,6 +13,7 @@
 
 #include "daemon/base/bytes.h"
 #include "tests/initiator/initiator.h"
+#include "tests/lib/covers.h"
 
 #include <check.h>
 #include <errno.h>

@@ -15,9 +15,9 @@ static const struct refusal {
 };
 
 /* Immediate and not, with data and without: the header comes back, CmdSN stays. */
-/* covers: P-009 P-156 P-157 P-158 P-161 P-162 L-004 */
 START_TEST(not_taken)
 {
+	COVERS("P-009 P-156 P-157 P-158 P-161 P-162 L-004");
 	const struct refusal *r = &refusals[_i];
 	struct ini *i = session(T_MAIN);
 	const struct ini_pdu *p;
@@ -47,9 +47,9 @@ START_TEST(not_taken)
 }
 END_TEST
 
-/* covers: P-150 P-158 E-018 L-087 */
 START_TEST(snack)
 {
+	COVERS("P-150 P-158 E-018 L-087");
 	struct ini *i = session(T_MAIN);
 
 	ready(i, LUN_RAM);
@@ -69,9 +69,9 @@ START_TEST(snack)
 END_TEST
 
 /* Longer than declared: refused or closed, never taken. */
-/* covers: T-073 E-001 */
 START_TEST(data_segment_too_long)
 {
+	COVERS("T-073 E-001");
 	static const struct {
 		const char *target;
 		uint8_t opcode;
@@ -98,9 +98,9 @@ START_TEST(data_segment_too_long)
 }
 END_TEST
 
-/* covers: P-011 */
 START_TEST(reserved_tag)
 {
+	COVERS("P-011");
 	static const uint8_t opcodes[] = { ISCSI_OP_SCSI_COMMAND, ISCSI_OP_TMF_REQUEST,
 					   ISCSI_OP_TEXT_REQUEST, ISCSI_OP_LOGOUT_REQUEST };
 	struct ini *i = session(T_MAIN);

@@ -48,9 +48,9 @@ static const struct residual {
 	{ "00 00 00 00 00 00", 0, 0, 0, 0, 0, 0 },
 };
 
-/* covers: P-044 P-048 P-056 P-057 P-061 P-062 P-063 P-064 P-065 P-066 P-079 */
 START_TEST(residual)
 {
+	COVERS("P-044 P-048 P-056 P-057 P-061 P-062 P-063 P-064 P-065 P-066 P-079");
 	const struct residual *r = &residuals[_i];
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "No"));
 	static uint8_t data[65536];
@@ -77,9 +77,9 @@ START_TEST(residual)
 END_TEST
 
 /* What is written is what came, no more. */
-/* covers: P-065 P-048 */
 START_TEST(write_with_less)
 {
+	COVERS("P-065 P-048");
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "Yes"));
 	static uint8_t before[4096], data[4096], want[4096];
 	struct ini_scsi c;

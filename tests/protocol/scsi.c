@@ -30,9 +30,9 @@ static void refused(struct ini *i, uint64_t lun, const char *hex, uint32_t edtl,
 }
 
 /* The order in which Linux asks. */
-/* covers: N-010 N-012 P-063 P-066 */
 START_TEST(linux_order)
 {
+	COVERS("N-010 N-012 P-063 P-066");
 	struct ini *i = session(T_MAIN);
 	bool port = false, name = false;
 
@@ -75,9 +75,9 @@ START_TEST(linux_order)
 }
 END_TEST
 
-/* covers: P-066 fault-E03 */
 START_TEST(report_luns)
 {
+	COVERS("P-066 fault-E03");
 	static const struct {
 		const char *cdb;
 		uint32_t edtl, received;
@@ -103,9 +103,9 @@ START_TEST(report_luns)
 END_TEST
 
 /* The identity is the same by each portal, and that of another unit is another one. */
-/* covers: N-010 N-013 */
 START_TEST(identity)
 {
+	COVERS("N-010 N-013");
 	struct ini *i = session(T_MAIN), *j = connect_to(server.port2);
 	uint8_t lun0[64], other[64];
 	uint32_t n;

@@ -17,9 +17,9 @@ static struct ini *replace(const struct ini *old, const char *keys)
 }
 
 /* Old tasks end without a word, none of them writes any more, and the new session is told. */
-/* covers: L-015 S-003 S-005 S-007 S-042 S-030 */
 START_TEST(reinstatement)
 {
+	COVERS("L-015 S-003 S-005 S-007 S-042 S-030");
 	struct ini *old = session_keys(T_MAIN, USUAL("65536", "Yes", "No")), *new;
 	struct data_out d = { .length = 512, .data = data, .final = true };
 	static uint8_t before[512];
@@ -49,9 +49,9 @@ START_TEST(reinstatement)
 END_TEST
 
 /* A write of the old session that its store still has: it never lands upon the new one's. */
-/* covers: S-006 S-042 */
 START_TEST(old_write_never_wins)
 {
+	COVERS("S-006 S-042");
 	struct ini *old = session(T_MAIN), *new;
 	static uint8_t ours[512];
 	struct ini_scsi c;
@@ -75,9 +75,9 @@ START_TEST(old_write_never_wins)
 }
 END_TEST
 
-/* covers: S-008 L-068 */
 START_TEST(failed_reinstatement)
 {
+	COVERS("S-008 L-068");
 	static const char *const texts[] = {
 		NAMES(T_MAIN) "\nMaxBurstLength=4096\nMaxBurstLength=4096",
 		NAMES(T_MAIN) "\nAuthMethod=None",
@@ -102,9 +102,9 @@ START_TEST(failed_reinstatement)
 END_TEST
 
 /* Again and again, at once: the last one has it. */
-/* covers: S-003 S-030 */
 START_TEST(storm)
 {
+	COVERS("S-003 S-030");
 	struct ini *i = session(T_MAIN);
 
 	for (unsigned n = 0; n < 40; n++) {
@@ -120,9 +120,9 @@ END_TEST
 
 /* Fresh TCP connections are placed by load, and an idle one beside every other shifts it; the
  * session stays where it is. By the other address too, and by one stage or two. */
-/* covers: L-017 L-041 S-011 S-012 */
 START_TEST(reinstated_wherever_it_lands)
 {
+	COVERS("L-017 L-041 S-011 S-012");
 	struct ini *i = session(T_MAIN);
 
 	ready(i, LUN_RAM);
@@ -152,9 +152,9 @@ START_TEST(reinstated_wherever_it_lands)
 END_TEST
 
 /* Its session ends at the same time: the login hears that there is none, or was in time. */
-/* covers: L-018 */
 START_TEST(reinstated_too_late)
 {
+	COVERS("L-018");
 	struct ini_login l = { .target = T_MAIN, .keys = "HeaderDigest=None" };
 
 	for (unsigned n = 0; n < 20; n++) {
@@ -176,9 +176,9 @@ START_TEST(reinstated_too_late)
 END_TEST
 
 /* Gone without logout, and Time2Retain is 0: nothing is kept. */
-/* covers: T-080 S-013 S-014 S-029 S-032 */
 START_TEST(lost)
 {
+	COVERS("T-080 S-013 S-014 S-029 S-032");
 	struct ini *i = connect_to(strict.port);
 	struct ini_login l = { .target = T_MAIN,
 			       .keys = "DefaultTime2Retain=0\nDefaultTime2Wait=0" };
@@ -203,9 +203,9 @@ START_TEST(lost)
 END_TEST
 
 /* A new nexus: one unit attention on each LUN, and none for those who may not report it. */
-/* covers: S-007 */
 START_TEST(first_unit_attention)
 {
+	COVERS("S-007");
 	struct ini *i = session(T_MAIN);
 	struct ini_scsi c;
 
@@ -303,9 +303,9 @@ static void cut(struct ini *i, unsigned place)
 
 #define PLACES 14
 
-/* covers: S-017 S-022 S-027 S-032 L-089 fault-N03 fault-A05 */
 START_TEST(cut_anywhere)
 {
+	COVERS("S-017 S-022 S-027 S-032 L-089 fault-N03 fault-A05");
 	struct linger reset = { .l_onoff = 1 };
 
 	for (unsigned n = 0; n < 6; n++) {
@@ -321,9 +321,9 @@ START_TEST(cut_anywhere)
 END_TEST
 
 /* All tasks of the cut sessions are over: their stores and windows are free again. */
-/* covers: S-029 S-005 */
 START_TEST(nothing_is_left_behind)
 {
+	COVERS("S-029 S-005");
 	struct ini *i = session(T_MAIN);
 	int64_t end = clock_ms() + patience(10000);
 	struct ini_scsi c;

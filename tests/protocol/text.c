@@ -49,9 +49,9 @@ static uint32_t data_in_size(struct ini *i)
 	return 65536 / c.n_data_in;
 }
 
-/* covers: T-039 T-041 T-074 P-127 P-128 P-037 */
 START_TEST(declare_in_full_feature)
 {
+	COVERS("T-039 T-041 T-074 P-127 P-128 P-037");
 	struct ini *i = session(T_MAIN);
 	const struct ini_pdu *p;
 
@@ -68,9 +68,9 @@ START_TEST(declare_in_full_feature)
 }
 END_TEST
 
-/* covers: T-037 T-038 T-039 T-040 T-043 P-129 */
 START_TEST(two_steps)
 {
+	COVERS("T-037 T-038 T-039 T-040 T-043 P-129");
 	struct ini *i = session(T_MAIN);
 	struct request r = { 0 };
 	const struct ini_pdu *p;
@@ -91,9 +91,9 @@ START_TEST(two_steps)
 }
 END_TEST
 
-/* covers: T-015 T-016 T-005 */
 START_TEST(continued)
 {
+	COVERS("T-015 T-016 T-005");
 	struct ini *i = session(T_MAIN);
 	struct request r = { .flags = ISCSI_CONTINUE };
 	const struct ini_pdu *p;
@@ -150,9 +150,9 @@ static const struct bad {
 	{ "SendTargets=\nMaxRecvDataSegmentLength=4096", NULL },
 };
 
-/* covers: T-004 T-022 T-024 T-042 T-049 T-050 T-053 T-063 T-086 T-104 */
 START_TEST(refused_here)
 {
+	COVERS("T-004 T-022 T-024 T-042 T-049 T-050 T-053 T-063 T-086 T-104");
 	struct ini *i = session(T_MAIN);
 	const struct ini_pdu *p;
 	const char *v;
@@ -172,9 +172,9 @@ START_TEST(refused_here)
 }
 END_TEST
 
-/* covers: T-020 T-087 T-003 */
 START_TEST(unknown_keys)
 {
+	COVERS("T-020 T-087 T-003");
 	struct ini *i = session(T_MAIN);
 	const struct ini_pdu *p = ask_final(i, "FooBar=1\nX-com.example.a=b=c\nInitiatorAlias=x");
 
@@ -184,9 +184,9 @@ START_TEST(unknown_keys)
 }
 END_TEST
 
-/* covers: T-044 T-045 T-046 */
 START_TEST(tags)
 {
+	COVERS("T-044 T-045 T-046");
 	struct ini *i = session(T_MAIN);
 	struct request r = { 0 };
 	const struct ini_pdu *p;
@@ -216,9 +216,9 @@ START_TEST(tags)
 }
 END_TEST
 
-/* covers: T-018 T-019 P-021 */
 START_TEST(two_at_once)
 {
+	COVERS("T-018 T-019 P-021");
 	struct ini *i = session(T_MAIN);
 	struct request r = { .flags = ISCSI_FINAL };
 	uint32_t a = send_text(i, &r, "FooBar=1"), b = send_text(i, &r, "FooBar=2");
@@ -230,9 +230,9 @@ START_TEST(two_at_once)
 END_TEST
 
 /* In CmdSN order like everything that is not immediate. */
-/* covers: P-021 P-108 */
 START_TEST(not_immediate)
 {
+	COVERS("P-021 P-108");
 	struct ini *i = session(T_MAIN);
 	uint32_t before = i->cmdsn;
 	const struct ini_pdu *p =
@@ -244,9 +244,9 @@ START_TEST(not_immediate)
 END_TEST
 
 /* Text without end. */
-/* covers: T-047 */
 START_TEST(too_long)
 {
+	COVERS("T-047");
 	struct ini *i = session(T_MAIN);
 	static char text[8000];
 	struct request r = { .flags = ISCSI_CONTINUE };

@@ -14,9 +14,9 @@ static struct ini *strict_session(void)
 }
 
 /* Silent, or too slow, before the login is over: closed in time, no sooner. */
-/* covers: L-071 L-072 L-003 */
 START_TEST(login_takes_too_long)
 {
+	COVERS("L-071 L-072 L-003");
 	struct ini *silent = connect_to(strict.port), *half = connect_to(strict.port);
 	struct ini *slow = connect_to(strict.port);
 	struct bhs_login_request h;
@@ -39,9 +39,9 @@ START_TEST(login_takes_too_long)
 END_TEST
 
 /* Strangers that hold connections open cannot keep others out for longer than that. */
-/* covers: L-071 L-089 */
 START_TEST(too_many_strangers)
 {
+	COVERS("L-071 L-089");
 	int64_t end = clock_ms() + patience(1000 * LOGIN_LIMIT_S + 2000);
 	struct ini *i;
 	int rc;
@@ -61,9 +61,9 @@ START_TEST(too_many_strangers)
 END_TEST
 
 /* An idle session is pinged; one that answers stays. */
-/* covers: P-111 P-112 P-038 P-113 P-105 */
 START_TEST(idle)
 {
+	COVERS("P-111 P-112 P-038 P-113 P-105");
 	struct ini *i = strict_session();
 	int64_t end = clock_ms() + 1000 * (NOP_INTERVAL_S + NOP_LIMIT_S + 2);
 	unsigned pings = 0;
@@ -91,9 +91,9 @@ START_TEST(idle)
 END_TEST
 
 /* One that answers no ping, but does something, stays (iPXE); one that is silent does not. */
-/* covers: P-113 E-046 */
 START_TEST(no_answer)
 {
+	COVERS("P-113 E-046");
 	struct ini *silent = strict_session(), *active = strict_session();
 	int64_t begin = clock_ms();
 	unsigned n = 0;
@@ -112,9 +112,9 @@ START_TEST(no_answer)
 }
 END_TEST
 
-/* covers: N-018 */
 START_TEST(discovery_is_left_alone)
 {
+	COVERS("N-018");
 	struct ini *i = connect_to(strict.port);
 	struct ini_pdu p;
 	int rc;
@@ -126,9 +126,9 @@ START_TEST(discovery_is_left_alone)
 END_TEST
 
 /* A daemon that is told to stop asks for a logout, and waits for it. */
-/* covers: S-031 P-141 P-142 P-148 P-143 P-149 P-171 E-062 */
 START_TEST(stop)
 {
+	COVERS("S-031 P-141 P-142 P-148 P-143 P-149 P-171 E-062");
 	struct server own;
 	struct ini *polite, *deaf;
 	const struct ini_pdu *p;

@@ -30,9 +30,9 @@ static const struct function {
 };
 
 /* Immediate, and in order. */
-/* covers: P-004 P-115 P-116 P-117 P-119 P-126 P-124 E-012 E-040 E-065 F-001 F-003 */
 START_TEST(answers)
 {
+	COVERS("P-004 P-115 P-116 P-117 P-119 P-126 P-124 E-012 E-040 E-065 F-001 F-003");
 	const struct function *f = &functions[_i];
 	struct ini *i = session(T_MAIN);
 	struct bhs_tmf_request h;
@@ -51,9 +51,9 @@ START_TEST(answers)
 }
 END_TEST
 
-/* covers: P-125 */
 START_TEST(with_data)
 {
+	COVERS("P-125");
 	struct ini *i = session(T_MAIN);
 	struct bhs_tmf_request h;
 
@@ -82,9 +82,9 @@ static struct ini *solicited(const char *target)
 }
 
 /* Of the tasks on one LUN of one nexus none answers any more; all others do. */
-/* covers: E-042 E-061 E-024 E-028 P-104 E-034 */
 START_TEST(abort_task_set)
 {
+	COVERS("E-042 E-061 E-024 E-028 P-104 E-034");
 	struct ini *a = solicited(T_MAIN), *b = session(T_MAIN);
 	struct data_out d = { .length = 512, .data = data, .final = true };
 	static uint8_t before[512];
@@ -141,9 +141,9 @@ static bool answers_task(struct ini *i, uint32_t itt, int ms)
 	return true;
 }
 
-/* covers: E-036 E-037 E-042 E-026 E-061 E-033 P-147 fault-D08 */
 START_TEST(reach)
 {
+	COVERS("E-036 E-037 E-042 E-026 E-061 E-033 P-147 fault-D08");
 	const struct reach *r = &reaches[_i];
 	struct ini *a = session(T_RESET), *b = session(T_RESET);
 	uint32_t own, other, other_lun;
@@ -196,9 +196,9 @@ START_TEST(reach)
 END_TEST
 
 /* A cold reset closes every connection with this target, and no other. */
-/* covers: E-038 S-034 */
 START_TEST(cold_reset)
 {
+	COVERS("E-038 S-034");
 	struct ini *a = session(T_RESET), *b = session(T_RESET), *c = session(T_MAIN), *d;
 
 	ready(a, 0);
@@ -213,9 +213,9 @@ END_TEST
 
 /* Immediate functions: nothing that comes behind them is reached, and what comes before is waited
  * for. */
-/* covers: P-124 E-025 */
 START_TEST(in_what_order)
 {
+	COVERS("P-124 E-025");
 	struct ini *i = solicited(T_MAIN);
 	struct bhs_tmf_request h;
 	struct bhs_nop gap;
@@ -243,9 +243,9 @@ START_TEST(in_what_order)
 }
 END_TEST
 
-/* covers: P-012 */
 START_TEST(tag_in_use)
 {
+	COVERS("P-012");
 	struct ini *i = solicited(T_MAIN);
 	struct bhs_tmf_request h;
 

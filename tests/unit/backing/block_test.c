@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* covers: fault-G11 */
 /* The block store on a loop device; left out, with the reason, where none can be made. */
 #include "tests/unit/backing/support.h"
 
@@ -244,6 +243,8 @@ static Suite *suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
+
+SUITE_COVERS("fault-G11");
 
 int main(void)
 {

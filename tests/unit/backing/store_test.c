@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* covers: fault-E20 fault-G02 */
 /* What every store must do, each engine, cache and file system through the same tests. */
 #include "tests/unit/backing/support.h"
 
@@ -485,6 +484,8 @@ static Suite *suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
+
+SUITE_COVERS("fault-E20 fault-G02");
 
 int main(void)
 {

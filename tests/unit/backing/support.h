@@ -13,7 +13,8 @@
 #include "backing/offload.h"
 #include "daemon/base/pool.h"
 
-#include <check.h>
+#include "tests/unit/unit.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -215,12 +216,8 @@ static inline int run_shell(const char *command)
 static inline int run_suite(Suite *s)
 {
 	SRunner *sr = srunner_create(s);
-	int failed;
 
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? 1 : 0;
+	return unit_end(sr);
 }
 
 #endif

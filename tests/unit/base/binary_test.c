@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes as text: what is well-formed, what is not, and that nothing is written behind the buffer.
- *
- * covers: C-014 C-015 fault-B01
  */
 #include "daemon/base/binary.h"
 #include "tests/unit/unit.h"
@@ -79,5 +77,7 @@ START_TEST(there_and_back)
 	}
 }
 END_TEST
+
+SUITE_COVERS("C-014 C-015 fault-B01");
 
 UNIT_MAIN("base/binary", values, there_and_back)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* covers: T-056 */
 /* The source itself, to reach each of the ways, not only the one that this CPU chooses. */
 #include "daemon/base/crc32c.c"
 
@@ -112,5 +111,7 @@ START_TEST(in_steps_as_in_one)
 	ck_assert_uint_eq(steps, whole);
 }
 END_TEST
+
+SUITE_COVERS("T-056");
 
 UNIT_MAIN("base/crc32c", vectors_of_the_standard, check_value, all_ways_agree, in_steps_as_in_one)

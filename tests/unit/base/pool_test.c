@@ -126,7 +126,6 @@ int main(void)
 	Suite *suite = suite_create("base/pool");
 	SRunner *runner = srunner_create(suite);
 	TCase *tcase = tcase_create("all");
-	int failed;
 
 	tcase_add_test(tcase, objects_are_aligned_and_apart);
 	tcase_add_test(tcase, limit_holds_and_recovers);
@@ -138,8 +137,5 @@ int main(void)
 	tcase_add_test_raise_signal(tcase, write_after_put_is_noticed, SIGABRT);
 #endif
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_end(runner);
 }

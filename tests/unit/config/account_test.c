@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Accounts: what is refused, secrets as bytes, files that hold them, and that nothing prints one.
- *
- * covers: C-022 C-023 C-025 C-026 C-030 C-044 C-046
+/* Accounts: what is refused, secrets as bytes, files that hold them, and that nothing prints one.
  */
 #include "config/config.h"
 #include "config/schema.h"
@@ -236,5 +233,7 @@ START_TEST(files)
 	rmdir(dir);
 }
 END_TEST
+
+SUITE_COVERS("C-022 C-023 C-025 C-026 C-030 C-044 C-046");
 
 UNIT_MAIN("config/account", good, bad, bytes, not_printed, algorithms, files)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The difference between what is and what is wanted, made so or refused whole.
- * covers: fault-J04
- */
+/* The difference between what is and what is wanted, made so or refused whole. */
 #include "daemon/apply_internal.h"
 #include "tests/unit/daemon/world.h"
 
@@ -413,6 +410,8 @@ START_TEST(names_are_folded)
 	world_end(&w);
 }
 END_TEST
+
+SUITE_COVERS("fault-J04");
 
 UNIT_MAIN("daemon/apply", whole_configuration_is_made, same_again_changes_nothing,
 	  one_more_touches_no_other, altered_unit_is_opened_anew, removed_unit_closes_its_store,

@@ -156,13 +156,9 @@ int main(void)
 	Suite *suite = suite_create("initiator/validate");
 	SRunner *runner = srunner_create(suite);
 	TCase *c = tcase_create("all");
-	int failed;
 
 	tcase_add_loop_test(c, finds, 0, (int)(sizeof(rows) / sizeof(rows[0])));
 	tcase_add_test(c, padding);
 	suite_add_tcase(suite, c);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_end(runner);
 }

@@ -11,9 +11,9 @@
 #include "daemon/base/bytes.h"
 #include "tests/initiator/chap.h"
 #include "tests/unit/fake_initiator.h"
+#include "tests/unit/unit.h"
 #include "transport/iscsi/session.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,14 +2,11 @@
 /*
  * The state machine of CHAP by itself: digests against known vectors, each step with keys missing,
  * doubled, too long; wrong secrets; reflection.
- *
- * covers: C-005 C-006 C-007 C-008 C-010 C-011 C-012 C-013 C-014 C-015 C-016 C-017 C-018 C-019 C-020
- * covers: C-021
- * covers: C-023 fault-B01 fault-B02 fault-B04 fault-B05 fault-B07 fault-B09
  */
 #include "transport/iscsi/chap.c"
 
-#include <check.h>
+#include "tests/unit/unit.h"
+
 #include <stdio.h>
 
 static const struct chap_random fresh = { { 0x42, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 }, { 7 } };
@@ -450,12 +447,15 @@ START_TEST(binary_secrets)
 }
 END_TEST
 
+SUITE_COVERS("C-005 C-006 C-007 C-008 C-010 C-011 C-012 C-013 C-014 C-015 C-016 C-017 C-018 "
+	     "C-019 C-020 C-021 C-023 fault-B01 fault-B02 fault-B04 fault-B05 fault-B07 "
+	     "fault-B09");
+
 int main(void)
 {
 	Suite *s = suite_create("chap");
 	TCase *t = tcase_create("chap");
 	SRunner *runner = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, vectors);
@@ -473,8 +473,5 @@ int main(void)
 	tcase_add_test(t, one_way_beside_mutual);
 	tcase_add_test(t, binary_secrets);
 	suite_add_tcase(s, t);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return unit_end(runner);
 }

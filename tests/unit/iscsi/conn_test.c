@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Connections: limits, the login's time, what comes in the wrong state, portals and placing.
- *
- * covers: S-017 S-032 fault-A09
- */
+/* Connections: limits, the login's time, what comes in the wrong state, portals and placing. */
 #include "transport/iscsi/conn.c"
 
 #include "tests/unit/rig.h"
@@ -190,6 +186,8 @@ START_TEST(half_open_make_room)
 	rig_stop(&rig);
 }
 END_TEST
+
+SUITE_COVERS("S-017 S-032 fault-A09");
 
 UNIT_MAIN("iscsi/conn", limits, silent, too_early, after_logout, portals, stamps,
 	  half_open_make_room)

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * SendTargets and the text requests of full-feature phase.
- *
- * covers: N-015 N-017 N-018 N-020 N-021 N-022 N-023 N-024 N-025 N-026 N-027 N-028 N-029 N-030 N-031
- * covers: N-032 N-033 T-002 T-004 T-009 T-015 T-016 T-017 T-020 T-024 T-037 T-038 T-039 T-040
- * covers: T-041 T-042 T-043 T-044 T-045 T-046 T-049 T-050 T-053 T-063 T-071 T-074 T-096 T-104
- * covers: T-105 I-032
- */
+/* SendTargets and the text requests of full-feature phase. */
 #include "transport/iscsi/text_request.c"
 
 #include "tests/unit/fake_initiator.h"
+#include "tests/unit/unit.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <stdio.h>
 
 #define FINAL 0x80
@@ -406,12 +399,16 @@ START_TEST(idle)
 }
 END_TEST
 
+SUITE_COVERS("N-015 N-017 N-018 N-020 N-021 N-022 N-023 N-024 N-025 N-026 N-027 N-028 N-029 "
+	     "N-030 N-031 N-032 N-033 T-002 T-004 T-009 T-015 T-016 T-017 T-020 T-024 T-037 "
+	     "T-038 T-039 T-040 T-041 T-042 T-043 T-044 T-045 T-046 T-049 T-050 T-053 T-063 "
+	     "T-071 T-074 T-096 T-104 T-105 I-032");
+
 int main(void)
 {
 	Suite *s = suite_create("discovery");
 	TCase *t = tcase_create("discovery");
 	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, send_targets_all);
@@ -429,8 +426,5 @@ int main(void)
 	tcase_add_test(t, command_number);
 	tcase_add_test(t, idle);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? 1 : 0;
+	return unit_end(r);
 }

@@ -2,9 +2,6 @@
 /*
  * Data of commands on the real SCSI layer: immediate, unsolicited and solicited, what is wrong with
  * it, and what there is no room for.
- *
- * covers: P-047 P-050 P-051 P-052 P-053 P-060 P-068 P-070 P-071 P-087 P-097 P-102 P-103 P-159 P-161
- * covers: P-162 E-003 E-004 E-006 E-007 E-008 fault-A13
  */
 #include "transport/iscsi/ffp_data.c"
 
@@ -408,6 +405,9 @@ START_TEST(out_of_buffers)
 	rig_stop(&rig);
 }
 END_TEST
+
+SUITE_COVERS("P-047 P-050 P-051 P-052 P-053 P-060 P-068 P-070 P-071 P-087 P-097 P-102 P-103 "
+	     "P-159 P-161 P-162 E-003 E-004 E-006 E-007 E-008 fault-A13");
 
 UNIT_MAIN("iscsi/ffp_data", solicited, unsolicited, wrong_data_out, failing_write_drains,
 	  forgotten_final, unknown_tags, damaged_immediate_data, damaged_data_out,

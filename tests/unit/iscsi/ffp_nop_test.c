@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * NOP both ways, logout, asynchronous messages, and what bounds a peer that does not read.
- *
- * covers: P-037 P-038 P-105 P-106 P-107 P-109 P-110 P-111 P-112 P-113 P-114 P-130 P-131
- * covers: P-133 P-135 P-136 P-137 P-139 P-141 P-142 P-143 P-145 P-146 P-148 S-013 S-031
- * covers: S-039 E-046
- */
+/* NOP both ways, logout, asynchronous messages, and what bounds a peer that does not read. */
 #include "transport/iscsi/ffp_nop.c"
 
 #include "daemon/base/pool.h"
@@ -338,6 +332,10 @@ START_TEST(lost_in_the_middle)
 	}
 }
 END_TEST
+
+SUITE_COVERS("P-037 P-038 P-105 P-106 P-107 P-109 P-110 P-111 P-112 P-113 P-114 P-130 P-131 "
+	     "P-133 P-135 P-136 P-137 P-139 P-141 P-142 P-143 P-145 P-146 P-148 S-013 S-031 "
+	     "S-039 E-046");
 
 UNIT_MAIN("iscsi/ffp_nop", ping, without_tag, keep_alive, keep_alive_strict, logout, logout_refused,
 	  asked_to_leave, dropped_by_administrator, flood, lost_in_the_middle)

@@ -2,9 +2,6 @@
 /*
  * CmdSN order: requests ahead of their turn, numbers that are given up, and what the
  * initiator is told.
- *
- * covers: P-009 P-011 P-021 P-022 P-023 P-024 P-025 P-028 P-029 P-031 P-032
- * covers: P-036 P-108 P-121 P-122 P-138 P-150 P-156 P-158 E-020 E-025 fault-D12
  */
 #include "transport/iscsi/ffp_order.c"
 
@@ -409,6 +406,9 @@ START_TEST(lost_with_parked)
 	rig_stop(&rig);
 }
 END_TEST
+
+SUITE_COVERS("P-009 P-011 P-021 P-022 P-023 P-024 P-025 P-028 P-029 P-031 P-032 P-036 P-108 "
+	     "P-121 P-122 P-138 P-150 P-156 P-158 E-020 E-025 fault-D12");
 
 UNIT_MAIN("iscsi/ffp_order", ahead, ahead_with_data, outside, wrap, too_many_immediate, given_up,
 	  immediate_waits, abort_parked, logout_waits, refused_opcodes, lost_with_parked)

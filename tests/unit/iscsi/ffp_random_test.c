@@ -3,8 +3,6 @@
  * Hostile and unlucky initiators: random requests in random order over stores that hang and come
  * back, transports that let go late, connections lost and policies changed in between. Nothing may
  * crash or leak, and a well-behaved session reads its own data all the while.
- *
- * covers: E-019 P-054 S-033 fault-A05 fault-M02 fault-N01
  */
 #include "daemon/base/bytes.h"
 #include "daemon/base/pool.h"
@@ -338,5 +336,7 @@ START_TEST(random_peers)
 		run(seed ? strtoull(seed, NULL, 0) : n);
 }
 END_TEST
+
+SUITE_COVERS("E-019 P-054 S-033 fault-A05 fault-M02 fault-N01");
 
 UNIT_MAIN("iscsi/ffp_random", random_peers)

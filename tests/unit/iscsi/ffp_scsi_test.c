@@ -2,9 +2,6 @@
 /*
  * SCSI Commands on the real SCSI layer: data in and out, residuals, flags that contradict each
  * other, what is refused and with which reason.
- *
- * covers: P-012 P-013 P-014 P-015 P-016 P-017 P-033 P-042 P-043 P-044 P-046 P-048 P-049 P-056
- * covers: P-057 P-062 P-063 P-064 P-065 P-080 E-011 fault-A01 fault-A03
  */
 #include "transport/iscsi/ffp_scsi.c"
 
@@ -297,6 +294,9 @@ START_TEST(tag_in_use)
 	rig_stop(&rig);
 }
 END_TEST
+
+SUITE_COVERS("P-012 P-013 P-014 P-015 P-016 P-017 P-033 P-042 P-043 P-044 P-046 P-048 P-049 "
+	     "P-056 P-057 P-062 P-063 P-064 P-065 P-080 E-011 fault-A01 fault-A03");
 
 UNIT_MAIN("iscsi/ffp_scsi", write_and_read_back, residuals, contradicting_headers, header_segments,
 	  long_cdb, bidirectional, immediate_command, tag_in_use)

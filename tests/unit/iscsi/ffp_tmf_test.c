@@ -2,9 +2,6 @@
 /*
  * Task management: which tasks are stopped, what is answered and in which order, with tasks in the
  * store, in the transport and half collected.
- *
- * covers: P-004 P-030 P-104 P-115 P-116 P-117 P-118 P-119 P-120 P-123 P-124 P-125 P-126 P-163
- * covers: E-012 E-021 E-028 E-034 E-036 E-037 E-038 E-040 E-042 fault-D03
  */
 #include "transport/iscsi/ffp_tmf.c"
 
@@ -477,6 +474,9 @@ START_TEST(ordered_function)
 	rig_stop(&rig);
 }
 END_TEST
+
+SUITE_COVERS("P-004 P-030 P-104 P-115 P-116 P-117 P-118 P-119 P-120 P-123 P-124 P-125 P-126 "
+	     "P-163 E-012 E-021 E-028 E-034 E-036 E-037 E-038 E-040 E-042 fault-D03");
 
 UNIT_MAIN("iscsi/ffp_tmf", abort_in_store, abort_collecting, abort_soliciting, abort_receiving,
 	  abort_sending, abort_answered, wrong_targets, abort_task_set, lu_reset,

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The command window: what it promises, that it opens by what is answered, that it grows.
- *
- * covers: P-026 P-027 P-034 P-035
- */
+/* The command window: what it promises, that it opens by what is answered, that it grows. */
 #include "tests/unit/rig.h"
 #include "tests/unit/unit.h"
 
@@ -113,5 +109,7 @@ START_TEST(window_told)
 	rig_stop(&rig);
 }
 END_TEST
+
+SUITE_COVERS("P-026 P-027 P-034 P-035");
 
 UNIT_MAIN("iscsi/ffp_window", window, window_grows, window_told)

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The table of text keys: every key's rule, range, phase and sender.
- *
- * covers: T-001 T-009 T-020 T-021 T-022 T-024 T-025 T-027 T-028 T-029 T-030 T-031 T-032 T-033
- * covers: T-034 T-035 T-036 T-042 T-050 T-051 T-053 T-054 T-055 T-061 T-062 T-063 T-065 T-066
- * covers: T-071 T-075 T-076 T-078 T-079 T-081 T-082 T-083 T-084 T-085 T-087 T-089 T-092 T-093
- * covers: T-094 T-095 T-096 T-099 T-100 N-038 N-039 I-003 I-019 I-021 I-032
- */
+/* The table of text keys: every key's rule, range, phase and sender. */
 #include "transport/iscsi/keys.c"
 
-#include <check.h>
+#include "tests/unit/unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -373,12 +367,17 @@ START_TEST(each_initiator)
 }
 END_TEST
 
+SUITE_COVERS("T-001 T-009 T-020 T-021 T-022 T-024 T-025 T-027 T-028 T-029 T-030 T-031 T-032 "
+	     "T-033 T-034 T-035 T-036 T-042 T-050 T-051 T-053 T-054 T-055 T-061 T-062 T-063 "
+	     "T-065 T-066 T-071 T-075 T-076 T-078 T-079 T-081 T-082 T-083 T-084 T-085 T-087 "
+	     "T-089 T-092 T-093 T-094 T-095 T-096 T-099 T-100 N-038 N-039 I-003 I-019 I-021 "
+	     "I-032");
+
 int main(void)
 {
 	Suite *s = suite_create("keys");
 	TCase *t = tcase_create("keys");
 	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_test(t, rows_are_complete);
 	tcase_add_test(t, defaults);
@@ -393,8 +392,5 @@ int main(void)
 	tcase_add_test(t, length_of_values);
 	tcase_add_loop_test(t, each_initiator, 0, sizeof(initiators) / sizeof(initiators[0]));
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? 1 : 0;
+	return unit_end(r);
 }

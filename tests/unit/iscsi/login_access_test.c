@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Who may log in to what, and the session that comes of it.
- *
- * covers: L-013 L-014 L-015 L-017 L-018 L-019 L-020 L-021 L-022 L-023 L-024 L-025 L-026 L-027 L-035
- * covers: L-037 L-038 L-041 L-045 L-062 L-065 L-084 L-085 L-088 L-092 N-008 N-014 N-036 N-041
- * covers: N-042 T-051 S-003 S-005 S-008 L-006 fault-K09
- */
+/* Who may log in to what, and the session that comes of it. */
 #include "transport/iscsi/login_access.c"
 
 #include "daemon/base/bytes.h"
 #include "tests/unit/fake_initiator.h"
 #include "tests/unit/iscsi/login_fixture.h"
+#include "tests/unit/unit.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -362,12 +356,15 @@ START_TEST(policy_changes_meanwhile)
 }
 END_TEST
 
+SUITE_COVERS("L-013 L-014 L-015 L-017 L-018 L-019 L-020 L-021 L-022 L-023 L-024 L-025 L-026 L-027 "
+	     "L-035 L-037 L-038 L-041 L-045 L-062 L-065 L-084 L-085 L-088 L-092 N-008 N-014 "
+	     "N-036 N-041 N-042 T-051 S-003 S-005 S-008 L-006 fault-K09");
+
 int main(void)
 {
 	Suite *s = suite_create("login_access");
 	TCase *t = tcase_create("login_access");
 	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, names);
@@ -382,8 +379,5 @@ int main(void)
 	tcase_add_test(t, too_many_sessions);
 	tcase_add_test(t, policy_changes_meanwhile);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? 1 : 0;
+	return unit_end(r);
 }

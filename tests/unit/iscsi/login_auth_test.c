@@ -2,9 +2,6 @@
 /*
  * The steps of authentication over the fake datamover: the sequences of known initiators, and every
  * way around them that a peer might try.
- *
- * covers: C-001 C-003 C-004 C-005 C-006 C-008 C-009 C-010 C-011 C-012 C-014 C-016 C-017 C-019 C-034
- * covers: C-035 C-036 C-038 C-041 fault-B02 fault-B05 fault-B07 fault-B09 fault-B11 fault-B12
  */
 #include "transport/iscsi/login_auth.c"
 
@@ -306,12 +303,15 @@ START_TEST(challenges_are_fresh)
 }
 END_TEST
 
+SUITE_COVERS("C-001 C-003 C-004 C-005 C-006 C-008 C-009 C-010 C-011 C-012 C-014 C-016 C-017 "
+	     "C-019 C-034 C-035 C-036 C-038 C-041 fault-B02 fault-B05 fault-B07 fault-B09 "
+	     "fault-B11 fault-B12");
+
 int main(void)
 {
 	Suite *s = suite_create("login_auth");
 	TCase *t = tcase_create("login_auth");
 	SRunner *runner = srunner_create(s);
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
@@ -325,8 +325,5 @@ int main(void)
 	tcase_add_test(t, mutual_refused);
 	tcase_add_test(t, challenges_are_fresh);
 	suite_add_tcase(s, t);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return unit_end(runner);
 }

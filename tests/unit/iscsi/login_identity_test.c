@@ -2,8 +2,6 @@
 /*
  * What follows from who an initiator has proved to be: the rule that admits it, the sessions that
  * it may take over or join, discovery; also when the policy changes meanwhile.
- *
- * covers: C-002 C-027 C-028 C-029 C-031 C-032 C-037 C-046
  */
 #include "tests/unit/iscsi/auth_fixture.h"
 
@@ -225,12 +223,13 @@ START_TEST(policy_changes)
 }
 END_TEST
 
+SUITE_COVERS("C-002 C-027 C-028 C-029 C-031 C-032 C-037 C-046");
+
 int main(void)
 {
 	Suite *s = suite_create("login_identity");
 	TCase *t = tcase_create("login_identity");
 	SRunner *runner = srunner_create(s);
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
@@ -242,8 +241,5 @@ int main(void)
 	tcase_add_test(t, discovery_by_name);
 	tcase_add_test(t, policy_changes);
 	suite_add_tcase(s, t);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return unit_end(runner);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The text of logins: in any order, cut anywhere, long in both directions.
- *
- * covers: L-011 L-012 L-050 L-051 L-052 L-053 L-063 L-074 L-076 L-077 L-078 L-080 L-091 T-005 T-016
- * covers: T-021 T-087 T-092 T-100
- */
+/* The text of logins: in any order, cut anywhere, long in both directions. */
 #include "transport/iscsi/login_stage.c"
 
 #include "daemon/base/bytes.h"
 #include "tests/unit/fake_initiator.h"
+#include "tests/unit/unit.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -237,12 +232,14 @@ START_TEST(amplified_answer)
 }
 END_TEST
 
+SUITE_COVERS("L-011 L-012 L-050 L-051 L-052 L-053 L-063 L-074 L-076 L-077 L-078 L-080 L-091 "
+	     "T-005 T-016 T-021 T-087 T-092 T-100");
+
 int main(void)
 {
 	Suite *s = suite_create("login_stage");
 	TCase *t = tcase_create("login_stage");
 	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, any_order_cut_anywhere);
@@ -254,8 +251,5 @@ int main(void)
 	tcase_add_test(t, text_while_answering);
 	tcase_add_test(t, amplified_answer);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? 1 : 0;
+	return unit_end(r);
 }

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The login phase over the fake datamover: stages, flags, statuses, names, access, sessions.
- *
- * covers: L-001 L-002 L-004 L-005 L-007 L-008 L-009 L-010 L-021 L-028 L-029 L-030 L-031
- * covers: L-032 L-033 L-034 L-035 L-036 L-039 L-042 L-043 L-044 L-046 L-047 L-048 L-049
- * covers: L-053 L-055 L-056 L-057 L-058 L-059 L-060 L-061 L-064 L-066 L-067 L-068 L-069 L-070
- * covers: L-072 L-075 L-081 L-082 L-083 L-086 L-089 N-009 N-040 T-062 T-086 T-103
- * covers: fault-A06 fault-A08 fault-A09 fault-Q15
- */
+/* The login phase over the fake datamover: stages, flags, statuses, names, access, sessions. */
 #include "transport/iscsi/login.c"
 
 #include "tests/unit/fake_initiator.h"
 #include "tests/unit/iscsi/login_fixture.h"
+#include "tests/unit/unit.h"
 
-#include <check.h>
 #include <stdio.h>
 
 /* clang-format off */
@@ -437,12 +429,17 @@ START_TEST(nothing_before_the_answer)
 }
 END_TEST
 
+SUITE_COVERS("L-001 L-002 L-004 L-005 L-007 L-008 L-009 L-010 L-021 L-028 L-029 L-030 L-031 "
+	     "L-032 L-033 L-034 L-035 L-036 L-039 L-042 L-043 L-044 L-046 L-047 L-048 L-049 "
+	     "L-053 L-055 L-056 L-057 L-058 L-059 L-060 L-061 L-064 L-066 L-067 L-068 L-069 "
+	     "L-070 L-072 L-075 L-081 L-082 L-083 L-086 L-089 N-009 N-040 T-062 T-086 T-103 "
+	     "fault-A06 fault-A08 fault-A09 fault-Q15");
+
 int main(void)
 {
 	Suite *s = suite_create("login");
 	TCase *t = tcase_create("login");
 	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, refused, 0, sizeof(refusals) / sizeof(refusals[0]));
@@ -461,8 +458,5 @@ int main(void)
 	tcase_add_test(t, not_immediate);
 	tcase_add_test(t, nothing_before_the_answer);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? 1 : 0;
+	return unit_end(r);
 }

@@ -98,17 +98,13 @@ static int run_suite(const char *name, const TTest *const *tests, size_t n)
 	Suite *suite = suite_create(name);
 	SRunner *runner = srunner_create(suite);
 	TCase *c = tcase_create("all");
-	int failed;
 
 	tcase_set_timeout(c, 60);
 	tcase_add_checked_fixture(c, setup, teardown);
 	for (size_t i = 0; i < n; i++)
 		tcase_add_test(c, tests[i]);
 	suite_add_tcase(suite, c);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_end(runner);
 }
 
 #endif

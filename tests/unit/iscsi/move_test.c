@@ -2,8 +2,6 @@
 /*
  * A login that names a session of another reactor goes there: what it finds, what it leaves
  * behind, and all that may happen on the way.
- *
- * covers: L-013 L-016 L-017 L-018 L-041 L-045 L-088 S-004 S-011 S-012
  */
 #include "tests/unit/iscsi/move.h"
 
@@ -264,6 +262,8 @@ START_TEST(stops)
 	ck_assert_ptr_null(i.fc->c);
 }
 END_TEST
+
+SUITE_COVERS("L-013 L-016 L-017 L-018 L-041 L-045 L-088 S-004 S-011 S-012");
 
 int main(void)
 {

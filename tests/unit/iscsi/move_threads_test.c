@@ -2,8 +2,6 @@
 /*
  * Logins that go to another reactor while both run in threads of their own; the test itself only
  * sends them messages. For the thread sanitizer above all.
- *
- * covers: L-018 S-011
  */
 #include "tests/unit/iscsi/move.h"
 
@@ -195,6 +193,8 @@ START_TEST(crossing)
 	stop_threads(threads);
 }
 END_TEST
+
+SUITE_COVERS("L-018 S-011");
 
 int main(void)
 {

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Names, finding a target, and who is admitted.
- *
- * covers: N-002 N-003 N-004 N-005 N-006 N-007 fault-A06
- */
+/* Names, finding a target, and who is admitted. */
 #include "transport/iscsi/policy.c"
 
 #include "transport/iscsi/name.c"
 
+#include "tests/unit/unit.h"
+
 #include <arpa/inet.h>
-#include <check.h>
 
 /* clang-format off */
 static const struct { const char *name, *normal; } names[] = {
@@ -179,12 +176,13 @@ START_TEST(first_rule_and_its_map)
 }
 END_TEST
 
+SUITE_COVERS("N-002 N-003 N-004 N-005 N-006 N-007 fault-A06");
+
 int main(void)
 {
 	Suite *s = suite_create("policy");
 	TCase *t = tcase_create("policy");
 	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_loop_test(t, name_formats, 0, sizeof(names) / sizeof(names[0]));
 	tcase_add_test(t, name_length);
@@ -192,8 +190,5 @@ int main(void)
 	tcase_add_loop_test(t, admit, 0, sizeof(admissions) / sizeof(admissions[0]));
 	tcase_add_test(t, first_rule_and_its_map);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? 1 : 0;
+	return unit_end(r);
 }

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A new policy under sessions at work: LUNs come and go, access and targets are withdrawn.
- *
- * covers: fault-K02 fault-K03
- */
+/* A new policy under sessions at work: LUNs come and go, access and targets are withdrawn. */
 #include "transport/iscsi/publish.c"
 
 #include "daemon/base/bytes.h"
@@ -206,6 +202,8 @@ START_TEST(retained)
 	rig_stop(&rig);
 }
 END_TEST
+
+SUITE_COVERS("fault-K02 fault-K03");
 
 UNIT_MAIN("iscsi/publish", lun_goes_and_comes, lun_goes_busy, read_only, access_withdrawn,
 	  target_gone, retained)

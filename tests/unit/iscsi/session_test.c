@@ -2,10 +2,6 @@
 /*
  * Sessions: reinstatement with work in progress and over reactors, retention and continuation,
  * several connections, what a lost connection leaves behind.
- *
- * covers: P-020 P-132 P-140 P-164 S-001 S-002 S-003 S-004 S-005 S-006 S-007 S-009 S-011 S-012
- * covers: S-014 S-018 S-020 S-022 S-023 S-024 S-025 S-026 S-027 S-029 S-030 S-032 S-034 S-040
- * covers: S-042 fault-D04 fault-D14 fault-D15 fault-L07
  */
 #include "transport/iscsi/session.c"
 
@@ -494,6 +490,10 @@ START_TEST(many)
 	rig_stop(&rig);
 }
 END_TEST
+
+SUITE_COVERS("P-020 P-132 P-140 P-164 S-001 S-002 S-003 S-004 S-005 S-006 S-007 S-009 S-011 "
+	     "S-012 S-014 S-018 S-020 S-022 S-023 S-024 S-025 S-026 S-027 S-029 S-030 S-032 "
+	     "S-034 S-040 S-042 fault-D04 fault-D14 fault-D15 fault-L07");
 
 UNIT_MAIN("iscsi/session", reinstated, side_by_side, discovery_beside, failed_logins, lost,
 	  continued, retention_ends, connection_reinstated, two_connections, session_closed,

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Key=value text: cursor, collecting, cutting, numbers, lists.
- *
- * covers: T-003 T-004 T-005 T-006 T-007 T-008 T-010 T-011 T-012 T-002 L-080
- */
+/* Key=value text: cursor, collecting, cutting, numbers, lists. */
 #include "transport/iscsi/text.c"
 
-#include <check.h>
+#include "tests/unit/unit.h"
 
 /* Puts bytes in, in parts of `step`. */
 static void put_in(struct text_in *in, const char *bytes, size_t length, size_t step)
@@ -211,12 +207,13 @@ START_TEST(lists)
 }
 END_TEST
 
+SUITE_COVERS("T-003 T-004 T-005 T-006 T-007 T-008 T-010 T-011 T-012 T-002 L-080");
+
 int main(void)
 {
 	Suite *s = suite_create("text");
 	TCase *t = tcase_create("text");
 	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_test(t, pairs);
 	tcase_add_test(t, cut_anywhere);
@@ -226,8 +223,5 @@ int main(void)
 	tcase_add_test(t, numbers);
 	tcase_add_test(t, lists);
 	suite_add_tcase(s, t);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? 1 : 0;
+	return unit_end(r);
 }

@@ -17,9 +17,9 @@ static unsigned ntasks(unsigned nexus)
 	return nexus_find(&fx_nexus[nexus], 0)->ntasks;
 }
 
-/* covers: SA-013 */
 START_TEST(while_blocked)
 {
+	COVERS("SA-013");
 	struct it_nexus *n = &fx_nexus[0];
 	struct fake_task *first, *ordered, *after;
 
@@ -66,9 +66,9 @@ START_TEST(while_waiting_for_a_buffer)
 }
 END_TEST
 
-/* covers: fault-D01 */
 START_TEST(while_collecting)
 {
+	COVERS("fault-D01");
 	struct fake_task *f;
 
 	for (unsigned keep = 0; keep < 2; keep++) {
@@ -189,9 +189,9 @@ START_TEST(without_a_unit)
 }
 END_TEST
 
-/* covers: fault-D03 fault-D10 fault-D16 */
 START_TEST(write_in_the_store)
 {
+	COVERS("fault-D03 fault-D10 fault-D16");
 	struct it_nexus *a = &fx_nexus[0], *b = &fx_nexus[1];
 	struct fake_task *f;
 
@@ -279,9 +279,10 @@ static void idle(struct scsi_lu *lu)
 	n_idle++;
 }
 
-/* The session goes, the I/O stays; a new nexus of the LU is held back too. covers: fault-D03 */
+/* The session goes, the I/O stays; a new nexus of the LU is held back too. */
 START_TEST(outlives_its_nexus)
 {
+	COVERS("fault-D03");
 	struct it_nexus *n = &fx_nexus[0];
 	struct fake_task *f, *g;
 
@@ -337,9 +338,10 @@ START_TEST(outlives_everything)
 }
 END_TEST
 
-/* Sessions end at any point with all kinds of tasks. covers: fault-N03 */
+/* Sessions end at any point with all kinds of tasks. */
 START_TEST(nexus_ends_at_any_point)
 {
+	COVERS("fault-N03");
 	for (unsigned round = 0; round < 64; round++) {
 		struct fake_task *f[8];
 		unsigned seed = round * 2654435761u;
@@ -374,9 +376,9 @@ START_TEST(nexus_ends_at_any_point)
 }
 END_TEST
 
-/* covers: SN-017 fault-K03 */
 START_TEST(lun_goes_with_tasks)
 {
+	COVERS("SN-017 fault-K03");
 	struct it_nexus *n = &fx_nexus[0];
 	struct scsi_lun_map *empty = lun_map_create(NULL, 0);
 	struct fake_task *running, *blocked, *collecting;

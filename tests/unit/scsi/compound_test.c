@@ -2,9 +2,9 @@
 /* VERIFY, WRITE AND VERIFY, WRITE SAME: what is on the medium afterwards. */
 #include "tests/unit/scsi/compound_fixture.h"
 
-/* covers: SB-013 SB-041 */
 START_TEST(verify_medium)
 {
+	COVERS("SB-013 SB-041");
 	for (int s = 0; s < 2; s++) {
 		fx_setup(stores[s]);
 		fill_medium(1);
@@ -19,9 +19,9 @@ START_TEST(verify_medium)
 }
 END_TEST
 
-/* covers: SB-013 SS-006 */
 START_TEST(verify_data)
 {
+	COVERS("SB-013 SS-006");
 	for (int s = 0; s < 2; s++) {
 		struct fake_task *f;
 
@@ -44,9 +44,9 @@ START_TEST(verify_data)
 }
 END_TEST
 
-/* covers: SB-013 */
 START_TEST(verify_one_block)
 {
+	COVERS("SB-013");
 	for (int s = 0; s < 2; s++) {
 		fx_setup(stores[s]);
 		fill_medium(1);
@@ -63,9 +63,9 @@ START_TEST(verify_one_block)
 }
 END_TEST
 
-/* covers: SB-015 */
 START_TEST(write_and_verify)
 {
+	COVERS("SB-015");
 	for (int s = 0; s < 2; s++) {
 		for (uint8_t bytchk = 0; bytchk < 4; bytchk += 2) {
 			fx_setup(stores[s]);
@@ -82,9 +82,10 @@ START_TEST(write_and_verify)
 }
 END_TEST
 
-/* A medium that does not keep what it is given. covers: SB-015 */
+/* A medium that does not keep what it is given. */
 START_TEST(write_and_verify_finds_fault)
 {
+	COVERS("SB-015");
 	struct fake_task *f;
 
 	fx_setup(FX_FILE);
@@ -102,9 +103,10 @@ START_TEST(write_and_verify_finds_fault)
 }
 END_TEST
 
-/* What is written are the whole blocks that came. covers: SB-006 fault-E02 */
+/* What is written are the whole blocks that came. */
 START_TEST(write_and_verify_short)
 {
+	COVERS("SB-006 fault-E02");
 	static const struct {
 		uint32_t edtl, moves;
 	} rows[] = { { 0, 0 },      { 200, 0 },     { 512, 512 },
@@ -128,9 +130,9 @@ START_TEST(write_and_verify_short)
 }
 END_TEST
 
-/* covers: SB-023 fault-E12 */
 START_TEST(write_same_pattern)
 {
+	COVERS("SB-023 fault-E12");
 	for (int s = 0; s < 2; s++) {
 		fx_setup(stores[s]);
 		fill_medium(1);
@@ -146,9 +148,10 @@ START_TEST(write_same_pattern)
 }
 END_TEST
 
-/* Zeros go to the store as such; with UNMAP the space may go. covers: SB-024 SB-025 */
+/* Zeros go to the store as such; with UNMAP the space may go. */
 START_TEST(write_same_zeros)
 {
+	COVERS("SB-024 SB-025");
 	static const struct {
 		uint8_t flags;
 		bool data;
@@ -173,9 +176,10 @@ START_TEST(write_same_zeros)
 }
 END_TEST
 
-/* One zero byte less is a pattern. covers: SB-025 */
+/* One zero byte less is a pattern. */
 START_TEST(write_same_almost_zero)
 {
+	COVERS("SB-025");
 	fx_setup(FX_FILE);
 	fill_medium(1);
 	memset(data, 0, FX_BLOCK);
@@ -188,9 +192,9 @@ START_TEST(write_same_almost_zero)
 }
 END_TEST
 
-/* covers: SB-028 SG-011 */
 START_TEST(write_same_wrong_data)
 {
+	COVERS("SB-028 SG-011");
 	static const uint32_t lengths[] = { 0, 1, FX_BLOCK - 1, FX_BLOCK + 1, 2 * FX_BLOCK };
 
 	fx_setup(FX_FILE | BACKING_INLINE);
@@ -202,9 +206,10 @@ START_TEST(write_same_wrong_data)
 }
 END_TEST
 
-/* Between the steps of a long command the reactor does other things. covers: fault-G10 */
+/* Between the steps of a long command the reactor does other things. */
 START_TEST(long_commands_yield)
 {
+	COVERS("fault-G10");
 	struct fake_task *slow, *quick;
 
 	fx_setup(FX_FILE | BACKING_INLINE);
@@ -222,9 +227,9 @@ START_TEST(long_commands_yield)
 }
 END_TEST
 
-/* covers: SS-005 */
 START_TEST(errors_name_the_piece)
 {
+	COVERS("SS-005");
 	static const struct {
 		uint8_t opcode, flags;
 		uint32_t length;

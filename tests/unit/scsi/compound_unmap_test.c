@@ -31,9 +31,9 @@ static bool is_mapped(uint64_t lba)
 	return fx_store->allocated[FX_AT(lba) / FAKE_STORE_UNIT];
 }
 
-/* covers: SP-004 SP-005 SP-013 SP-014 */
 START_TEST(unmap_descriptors)
 {
+	COVERS("SP-004 SP-005 SP-013 SP-014");
 	static const uint64_t d[][2] = { { 800, 80 }, { 16, 8 },     { MEDIUM, 0 },
 					 { 24, 16 },  { 808, 8 },    { MEDIUM - 8, 8 },
 					 { 0, 0 },    { 4096, 8192 } };
@@ -62,9 +62,9 @@ START_TEST(unmap_descriptors)
 }
 END_TEST
 
-/* covers: SP-006 */
 START_TEST(unmap_nothing_if_one_is_bad)
 {
+	COVERS("SP-006");
 	static const uint64_t d[][2] = { { 800, 80 }, { MEDIUM - 1, 2 } };
 
 	fx_setup(FX_FILE);
@@ -75,9 +75,10 @@ START_TEST(unmap_nothing_if_one_is_bad)
 }
 END_TEST
 
-/* A list of many pages lies in pieces. Parallel, but not all at once. covers: SP-007 */
+/* A list of many pages lies in pieces. Parallel, but not all at once. */
 START_TEST(unmap_long_list)
 {
+	COVERS("SP-007");
 	static uint64_t d[256][2];
 	struct fake_task *f;
 	unsigned most = 0;
@@ -106,9 +107,10 @@ START_TEST(unmap_long_list)
 }
 END_TEST
 
-/* The first error is the answer, when all that was begun has ended. covers: SS-005 fault-G09 */
+/* The first error is the answer, when all that was begun has ended. */
 START_TEST(unmap_error)
 {
+	COVERS("SS-005 fault-G09");
 	static const uint64_t d[][2] = { { 8, 8 }, { 80, 8 }, { 800, 8 } };
 	struct fake_task *f;
 
@@ -128,9 +130,10 @@ START_TEST(unmap_error)
 }
 END_TEST
 
-/* Detached between and within steps; what was in flight is what is held back. covers: fault-D03 */
+/* Detached between and within steps; what was in flight is what is held back. */
 START_TEST(abort_compound)
 {
+	COVERS("fault-D03");
 	static const uint64_t d[][2] = { { 8, 8 }, { 80, 8 }, { 800, 8 } };
 	struct fake_task *f;
 
@@ -217,9 +220,9 @@ static void expect_run(const struct fake_task *f, unsigned i, uint64_t lba, uint
 	ck_assert_uint_eq(d[12] & 0x0f, status);
 }
 
-/* covers: SP-011 SP-012 */
 START_TEST(get_lba_status)
 {
+	COVERS("SP-011 SP-012");
 	struct fake_task *f;
 
 	for (int s = 0; s < 2; s++) {
@@ -257,9 +260,10 @@ START_TEST(get_lba_status)
 }
 END_TEST
 
-/* More runs than one answer or one question to the store: walking finds them all. covers: SP-011 */
+/* More runs than one answer or one question to the store: walking finds them all. */
 START_TEST(walk_lba_status)
 {
+	COVERS("SP-011");
 	uint64_t lba = 0;
 	unsigned n = 0;
 
@@ -290,9 +294,10 @@ START_TEST(walk_lba_status)
 }
 END_TEST
 
-/* Mapped or unknown. covers: SP-011 */
+/* Mapped or unknown. */
 START_TEST(store_cannot_tell)
 {
+	COVERS("SP-011");
 	struct fake_task *f;
 
 	fx_setup(FX_FILE);

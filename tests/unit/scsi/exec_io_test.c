@@ -6,9 +6,9 @@
 
 static uint8_t data[1 << 20];
 
-/* covers: SA-007 SB-010 */
 START_TEST(data_goes_through)
 {
+	COVERS("SA-007 SB-010");
 	struct fake_task *f;
 
 	for (unsigned mapped = 0; mapped < 3; mapped++) {
@@ -31,9 +31,10 @@ START_TEST(data_goes_through)
 }
 END_TEST
 
-/* A store that completes later; two turns. covers: SA-007 */
+/* A store that completes later; two turns. */
 START_TEST(data_goes_through_slowly)
 {
+	COVERS("SA-007");
 	struct fake_task *f;
 
 	fx_setup(0);
@@ -68,9 +69,9 @@ static const struct residual reads[] = {
 	{ 2, 1000, true, 1000, 1024 }, { 0, 512, true, 0, 0 },     { 0, 0, false, 0, 0 },
 };
 
-/* covers: SB-003 SB-006 SG-012 SG-013 */
 START_TEST(residuals_of_reads)
 {
+	COVERS("SB-003 SB-006 SG-012 SG-013");
 	for (unsigned mapped = 0; mapped < 2; mapped++) {
 		fx_setup(BACKING_INLINE);
 		fx_store->mapping = mapped;
@@ -101,9 +102,9 @@ static const struct residual writes[] = {
 	{ 2, 1000, true, 512, 1024 }, { 0, 512, true, 0, 0 },   { 3, 1535, true, 1024, 1536 },
 };
 
-/* covers: SB-003 SB-006 SG-013 */
 START_TEST(residuals_of_writes)
 {
+	COVERS("SB-003 SB-006 SG-013");
 	static uint8_t before[4096];
 
 	for (unsigned mapped = 0; mapped < 2; mapped++) {
@@ -135,9 +136,9 @@ START_TEST(residuals_of_writes)
 }
 END_TEST
 
-/* covers: SS-005 SS-010 SS-011 SB-043 SB-044 fault-H06 fault-G08 */
 START_TEST(store_errors)
 {
+	COVERS("SS-005 SS-010 SS-011 SB-043 SB-044 fault-H06 fault-G08");
 	struct fake_task *f;
 
 	fx_setup(0);
@@ -165,9 +166,9 @@ START_TEST(store_errors)
 }
 END_TEST
 
-/* covers: SB-037 */
 START_TEST(shrunk_under_io)
 {
+	COVERS("SB-037");
 	struct fake_task *f;
 
 	fx_setup(0);
@@ -188,9 +189,9 @@ START_TEST(shrunk_under_io)
 }
 END_TEST
 
-/* covers: SB-007 */
 START_TEST(force_unit_access)
 {
+	COVERS("SB-007");
 	struct fake_task *f;
 
 	fx_setup(FX_FILE);
@@ -225,9 +226,9 @@ static struct fake_task *sync_cache(bool immed)
 	return fx_task(&fx_nexus[0], cdb, 16);
 }
 
-/* covers: SB-022 */
 START_TEST(synchronize_cache)
 {
+	COVERS("SB-022");
 	struct fake_task *f;
 
 	fx_setup(FX_FILE);
@@ -256,12 +257,10 @@ START_TEST(synchronize_cache)
 }
 END_TEST
 
-/*
- * Without a cache the host flushes no more: what lies in it is written when it is switched off.
- * covers: SB-022
- */
+/* Without a cache the host flushes no more: what lies in it is written when it is switched off. */
 START_TEST(cache_is_emptied_when_switched_off)
 {
+	COVERS("SB-022");
 	static const uint8_t cdb[6] = { 0x15, 0x10, 0, 0, 24 };
 	uint8_t list[24] = {
 		0, 0, 0, 0, 0x08, 0x12, 0, 0, 0xff, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff
@@ -299,9 +298,10 @@ START_TEST(cache_is_emptied_when_switched_off)
 }
 END_TEST
 
-/* An early flush keeps LU and queue although its session is gone. covers: SB-022 */
+/* An early flush keeps LU and queue although its session is gone. */
 START_TEST(early_flush_outlives_all)
 {
+	COVERS("SB-022");
 	struct fake_task *f;
 
 	fx_setup(FX_FILE);
@@ -318,9 +318,10 @@ START_TEST(early_flush_outlives_all)
 }
 END_TEST
 
-/* First come, first served; nothing is asked for before there is room. covers: fault-L05 */
+/* First come, first served; nothing is asked for before there is room. */
 START_TEST(waits_for_buffers)
 {
+	COVERS("fault-L05");
 	struct fake_task *big, *f[3];
 
 	fx_setup_arena(0, 1 << 20);
@@ -346,9 +347,9 @@ START_TEST(waits_for_buffers)
 }
 END_TEST
 
-/* covers: SI-001 SN-012 */
 START_TEST(answer_waits_for_buffer)
 {
+	COVERS("SI-001 SN-012");
 	static const uint8_t inquiry[6] = { 0x12, 0, 0, 0, 36 };
 	struct fake_task *big, *at_once, *f[2];
 

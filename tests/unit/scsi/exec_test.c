@@ -4,9 +4,10 @@
 
 static uint8_t data[1 << 20];
 
-/* A refused command moves nothing: its whole EDTL is the residual. covers: SG-011 SG-012 SB-004 */
+/* A refused command moves nothing: its whole EDTL is the residual. */
 START_TEST(refused_moves_nothing)
 {
+	COVERS("SG-011 SG-012 SB-004");
 	struct fake_task *f;
 
 	fx_setup(BACKING_INLINE);
@@ -22,9 +23,9 @@ START_TEST(refused_moves_nothing)
 }
 END_TEST
 
-/* covers: SU-001 SU-002 SU-004 SU-006 SA-002 */
 START_TEST(unit_attention_first)
 {
+	COVERS("SU-001 SU-002 SU-004 SU-006 SA-002");
 	static const uint8_t inquiry[6] = { 0x12, 0, 0, 0, 96 };
 	static const uint8_t sense[6] = { 0x03, 0, 0, 0, 18 };
 	struct itl *itl;
@@ -57,9 +58,10 @@ START_TEST(unit_attention_first)
 }
 END_TEST
 
-/* Whatever is wrong with the command. covers: SU-001 */
+/* Whatever is wrong with the command. */
 START_TEST(unit_attention_before_faults)
 {
+	COVERS("SU-001");
 	static const uint8_t unknown[6] = { 0xff }, bad_inquiry[6] = { 0x12, 0x02, 0, 0, 36 };
 	struct it_nexus *n = &fx_nexus[0];
 
@@ -76,9 +78,9 @@ START_TEST(unit_attention_before_faults)
 }
 END_TEST
 
-/* covers: SR-013 SA-003 */
 START_TEST(reservation_bits)
 {
+	COVERS("SR-013 SA-003");
 	struct itl *itl;
 
 	fx_setup(BACKING_INLINE);
@@ -94,9 +96,9 @@ START_TEST(reservation_bits)
 }
 END_TEST
 
-/* covers: SN-013 SN-015 SN-016 SN-007 */
 START_TEST(absent_lun)
 {
+	COVERS("SN-013 SN-015 SN-016 SN-007");
 	static const uint8_t inquiry[6] = { 0x12, 0, 0, 0, 36 };
 	static const uint8_t bad_inquiry[6] = { 0x12, 0x02, 0, 0, 36 };
 	static const uint8_t sense[6] = { 0x03, 0, 0, 0, 18 };
@@ -132,9 +134,10 @@ START_TEST(absent_lun)
 }
 END_TEST
 
-/* Refused by what the LU is, before any field is looked at. covers: SS-012 */
+/* Refused by what the LU is, before any field is looked at. */
 START_TEST(read_only)
 {
+	COVERS("SS-012");
 	struct it_nexus *n = &fx_nexus[0];
 	uint8_t cdb[16];
 
@@ -149,9 +152,9 @@ START_TEST(read_only)
 }
 END_TEST
 
-/* covers: SS-013 SD-016 SB-038 */
 START_TEST(not_ready)
 {
+	COVERS("SS-013 SD-016 SB-038");
 	static const struct {
 		enum lu_not_ready state;
 		uint16_t asc;
@@ -174,9 +177,9 @@ START_TEST(not_ready)
 }
 END_TEST
 
-/* covers: SA-008 */
 START_TEST(task_set_full)
 {
+	COVERS("SA-008");
 	struct fake_task *f[9];
 
 	fx_setup(0);
@@ -197,9 +200,9 @@ START_TEST(task_set_full)
 }
 END_TEST
 
-/* covers: SA-016 */
 START_TEST(aca_without_aca)
 {
+	COVERS("SA-016");
 	struct fake_task *f;
 
 	fx_setup(BACKING_INLINE);
@@ -210,9 +213,9 @@ START_TEST(aca_without_aca)
 }
 END_TEST
 
-/* covers: SG-007 SP-002 */
 START_TEST(short_parameter_list)
 {
+	COVERS("SG-007 SP-002");
 	uint8_t cdb[10] = { 0x42, 0, 0, 0, 0, 0, 0, 0, 24 };
 	struct fake_task *f;
 
@@ -247,9 +250,9 @@ START_TEST(data_failed)
 }
 END_TEST
 
-/* covers: SG-001 SG-009 SB-004 */
 START_TEST(bad_commands)
 {
+	COVERS("SG-001 SG-009 SB-004");
 	uint8_t cdb[16];
 
 	fx_setup(BACKING_INLINE);
@@ -263,9 +266,10 @@ START_TEST(bad_commands)
 }
 END_TEST
 
-/* START STOP UNIT and PREVENT ALLOW over two nexuses. covers: SD-014 SD-015 SD-016 SU-021 */
+/* START STOP UNIT and PREVENT ALLOW over two nexuses. */
 START_TEST(eject_and_load)
 {
+	COVERS("SD-014 SD-015 SD-016 SU-021");
 	static const uint8_t prevent[6] = { 0x1e, 0, 0, 0, 1 }, allow[6] = { 0x1e };
 	static const uint8_t eject[6] = { 0x1b, 0, 0, 0, 2 }, load[6] = { 0x1b, 0, 0, 0, 3 };
 	struct it_nexus *a = &fx_nexus[0], *b = &fx_nexus[1];

@@ -90,9 +90,9 @@ START_TEST(zeros)
 }
 END_TEST
 
-/* covers: SS-006 */
 START_TEST(mismatches)
 {
+	COVERS("SS-006");
 	uint8_t a[BYTES], b[BYTES];
 	struct iovec ia[8], ib[8];
 

@@ -59,9 +59,10 @@ static struct lu_geometry geometry(const struct lu_params *p, const struct backi
 	return g;
 }
 
-/* What a store cannot do is not offered. covers: fault-G07 fault-G03 SP-001 SP-010 */
+/* What a store cannot do is not offered. */
 START_TEST(thin_is_what_the_store_can)
 {
+	COVERS("fault-G07 fault-G03 SP-001 SP-010");
 	struct backing_info i = { .size = 1 << 20,
 				  .logical_block = 512,
 				  .physical_block = 4096,
@@ -93,9 +94,9 @@ START_TEST(thin_is_what_the_store_can)
 }
 END_TEST
 
-/* covers: SB-010 */
 START_TEST(flags_of_the_store)
 {
+	COVERS("SB-010");
 	struct backing_info i = { .size = 1 << 20, .logical_block = 1 };
 	struct lu_params p = { .block_size = 4096, .physical_block = 32768 };
 	struct lu_geometry g = geometry(&p, &i);
@@ -111,9 +112,9 @@ START_TEST(flags_of_the_store)
 }
 END_TEST
 
-/* covers: SN-001 SN-002 SN-003 SN-004 SN-005 fault-E15 */
 START_TEST(lun_formats)
 {
+	COVERS("SN-001 SN-002 SN-003 SN-004 SN-005 fault-E15");
 	static const struct {
 		uint8_t bytes[8];
 		uint64_t lun;
@@ -182,9 +183,10 @@ START_TEST(maps_hold_units)
 }
 END_TEST
 
-/* Out of service until the store is there. covers: SS-013 SU-021 fault-K05 */
+/* Out of service until the store is there. */
 START_TEST(store_comes_later)
 {
+	COVERS("SS-013 SU-021 fault-K05");
 	struct lu_params p = { .block_size = 512, .thin = true };
 	struct scsi_lun_entry e[2] = { { .lun = 0 }, { .lun = 1 } };
 	static const uint8_t tur[6];

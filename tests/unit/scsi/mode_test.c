@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* covers: SM-001 SM-002 SM-003 SM-004 SM-005 SM-006 SM-007 SM-008 SM-009 SM-010 SM-011 SM-012
- *         SM-013 SM-015 SM-016 SM-017 SM-018 SM-019 SM-020 SU-011 SG-007 SG-008 SG-011
- *         fault-E05 */
 /* Actions end here instead of in the executor. */
 #define scsi_action_done  action_ended
 #define scsi_action_flush action_flushes
@@ -396,6 +393,10 @@ START_TEST(all_pages_fit_one_byte)
 	ck_assert_uint_lt(PLAN(0x5a, 0x10, 0x3f, 0xff, 0, 0, 0, 0xff, 0xff).data_length, 256);
 }
 END_TEST
+
+SUITE_COVERS("SM-001 SM-002 SM-003 SM-004 SM-005 SM-006 SM-007 SM-008 SM-009 SM-010 SM-011 "
+	     "SM-012 SM-013 SM-015 SM-016 SM-017 SM-018 SM-019 SM-020 SU-011 SG-007 SG-008 "
+	     "SG-011 fault-E05");
 
 UNIT_MAIN("scsi/mode", every_page_and_subpage, changeable_and_saved, device_specific_and_cache,
 	  block_descriptors, select_changes_what_can_be_changed, select_several_pages,

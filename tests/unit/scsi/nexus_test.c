@@ -23,9 +23,9 @@ static void expect_ua(struct itl *itl, unsigned n, const uint16_t *codes)
 	ck_assert(!itl_ua_take(itl, &ua) && !itl_ua_peek(itl, &ua));
 }
 
-/* covers: SU-009 */
 START_TEST(order_of_unit_attentions)
 {
+	COVERS("SU-009");
 	static const struct {
 		unsigned n_raised;
 		uint16_t raised[6];
@@ -53,9 +53,9 @@ START_TEST(order_of_unit_attentions)
 }
 END_TEST
 
-/* covers: SU-010 */
 START_TEST(unit_attentions_overflow)
 {
+	COVERS("SU-010");
 	static const uint16_t all[] = { ASC_RESET };
 	uint16_t ua;
 
@@ -77,9 +77,9 @@ START_TEST(unit_attentions_overflow)
 }
 END_TEST
 
-/* covers: SU-022 SU-013 */
 START_TEST(unit_attentions_of_all)
 {
+	COVERS("SU-022 SU-013");
 	static const uint16_t one[] = { 0x2a01 };
 
 	fx_setup(FX_FILE);
@@ -101,9 +101,9 @@ static struct scsi_lun_map *map_of(const uint64_t *luns, unsigned n, struct scsi
 	return lun_map_create(e, n);
 }
 
-/* covers: fault-E15 SN-001 SN-002 */
 START_TEST(finds_luns)
 {
+	COVERS("fault-E15 SN-001 SN-002");
 	static const uint64_t luns[] = { 0, 1, 255, 256, 5000, 16383 };
 	static const uint64_t absent[] = { 2, 254, 257, 4999, 16384, SCSI_LUN_INVALID };
 	struct scsi_lun_map *map;
@@ -120,9 +120,9 @@ START_TEST(finds_luns)
 }
 END_TEST
 
-/* covers: SU-014 SU-006 fault-K02 SN-017 */
 START_TEST(remap)
 {
+	COVERS("SU-014 SU-006 fault-K02 SN-017");
 	static const uint64_t three[] = { 0, 1, 300 }, two[] = { 1, 2 };
 	static const uint16_t changed[] = { ASC_LUNS_CHANGED }, fresh[] = { ASC_RESET };
 	struct it_nexus *n = &fx_nexus[0];
@@ -184,9 +184,10 @@ START_TEST(remap_to_another)
 }
 END_TEST
 
-/* REPORT LUNS answers 3F/0E on all LUs of its nexus, and nothing else. covers: SU-003 */
+/* REPORT LUNS answers 3F/0E on all LUs of its nexus, and nothing else. */
 START_TEST(report_luns_clears)
 {
+	COVERS("SU-003");
 	static const uint64_t luns[] = { 0, 300 };
 	static const uint16_t left[] = { 0x2a09 };
 	uint8_t cdb[12] = { 0xa0, 0, 0, 0, 0, 0, 0, 0, 0, 64 };

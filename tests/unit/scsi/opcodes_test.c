@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* covers: SB-009 SG-001 SG-002 SG-003 SG-004 SG-009 SG-010 SI-002 SP-001 SB-008 SB-027 SS-012
- * SO-016 fault-E06 */
 #include "scsi/opcodes.c"
 
 #include "tests/unit/scsi/plan_fixture.h"
@@ -283,6 +281,9 @@ START_TEST(mandatory_commands_are_there)
 		ck_assert_msg(first_row[opcodes[i]], "%02x", opcodes[i]);
 }
 END_TEST
+
+SUITE_COVERS("SB-009 SG-001 SG-002 SG-003 SG-004 SG-009 SG-010 SI-002 SP-001 SB-008 SB-027 "
+	     "SS-012 SO-016 fault-E06");
 
 UNIT_MAIN("scsi/opcodes", every_row_is_filled_in, order_and_index_agree_with_the_rows,
 	  writers_are_writers, every_opcode_and_service_action, every_bit_of_every_cdb,

@@ -13,9 +13,9 @@ static struct fake_task *start(struct it_nexus *n, uint64_t lba, unsigned write,
 	return f;
 }
 
-/* covers: SA-004 */
 START_TEST(ordered_waits_and_blocks)
 {
+	COVERS("SA-004");
 	struct it_nexus *n = &fx_nexus[0];
 
 	for (unsigned write = 0; write < 2; write++) {
@@ -59,9 +59,10 @@ START_TEST(ordered_waits_and_blocks)
 }
 END_TEST
 
-/* Alone it runs at once. covers: SA-004 */
+/* Alone it runs at once. */
 START_TEST(ordered_alone)
 {
+	COVERS("SA-004");
 	struct fake_task *a, *b;
 
 	fx_setup(0);
@@ -80,9 +81,9 @@ START_TEST(ordered_alone)
 }
 END_TEST
 
-/* covers: SA-005 */
 START_TEST(head_of_queue)
 {
+	COVERS("SA-005");
 	struct it_nexus *n = &fx_nexus[0];
 	struct fake_task *first, *ordered, *head, *late;
 
@@ -115,9 +116,10 @@ START_TEST(head_of_queue)
 }
 END_TEST
 
-/* SIMPLE tasks that had not begun wait for a HEAD OF QUEUE task too. covers: SA-004 SA-005 */
+/* SIMPLE tasks that had not begun wait for a HEAD OF QUEUE task too. */
 START_TEST(head_before_those_not_started)
 {
+	COVERS("SA-004 SA-005");
 	struct it_nexus *n = &fx_nexus[0];
 	struct fake_task *slow, *head;
 
@@ -140,9 +142,10 @@ START_TEST(head_before_those_not_started)
 }
 END_TEST
 
-/* A mapping is not written while order matters. covers: SA-004 SA-006 */
+/* A mapping is not written while order matters. */
 START_TEST(mapped_writes_keep_order)
 {
+	COVERS("SA-004 SA-006");
 	struct it_nexus *n = &fx_nexus[0];
 	static uint8_t old[4096], new[4096];
 	struct fake_task *ordered, *after;
@@ -170,9 +173,10 @@ START_TEST(mapped_writes_keep_order)
 }
 END_TEST
 
-/* Blocked tasks hold all the memory; what they wait for goes on. covers: SA-004 SA-005 */
+/* Blocked tasks hold all the memory; what they wait for goes on. */
 START_TEST(no_lock_up_without_buffers)
 {
+	COVERS("SA-004 SA-005");
 	struct it_nexus *n = &fx_nexus[0];
 	struct fake_task *f[6];
 
@@ -200,9 +204,10 @@ START_TEST(no_lock_up_without_buffers)
 }
 END_TEST
 
-/* One after the other unblocks the next, however many, without a stack for it. covers: SA-004 */
+/* One after the other unblocks the next, however many, without a stack for it. */
 START_TEST(long_chain)
 {
+	COVERS("SA-004");
 	enum { N = 4000 };
 	static struct fake_task *f[N];
 	struct it_nexus *n = &fx_nexus[0];

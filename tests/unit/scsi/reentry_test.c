@@ -13,9 +13,9 @@ static void end_first_nexus(struct fake_task *f)
 	nexus_destroy(&fx_nexus[0]);
 }
 
-/* covers: fault-N03 */
 START_TEST(nexus_ends_while_finishing)
 {
+	COVERS("fault-N03");
 	struct fake_task *f, *g;
 
 	fx_setup_arena(BACKING_INLINE, 1 << 20);
@@ -34,9 +34,10 @@ START_TEST(nexus_ends_while_finishing)
 }
 END_TEST
 
-/* The scratch of a VERIFY, at its end and between its pieces. covers: fault-N03 */
+/* The scratch of a VERIFY, at its end and between its pieces. */
 START_TEST(nexus_ends_while_scratch_goes_back)
 {
+	COVERS("fault-N03");
 	static const uint32_t lengths[] = { 2048, 3048 };
 
 	for (int i = 0; i < 2; i++) {

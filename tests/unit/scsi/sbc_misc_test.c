@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* covers: SB-010 SB-011 SB-012 SP-010 SP-011 SP-012 SD-014 SD-015 SU-021 fault-E13 */
 /* Actions end here instead of in the executor. */
 #define scsi_action_done action_ended
 #include "scsi/sbc_misc.c"
@@ -218,6 +217,8 @@ START_TEST(no_store)
 	ck_assert_int_eq(fx_lu.not_ready, LU_NO_STORE);
 }
 END_TEST
+
+SUITE_COVERS("SB-010 SB-011 SB-012 SP-010 SP-011 SP-012 SD-014 SD-015 SU-021 fault-E13");
 
 UNIT_MAIN("scsi/sbc_misc", capacity10, capacity16, get_lba_status, stop_and_start_a_fixed_disk,
 	  power_conditions, eject_and_load, prevent, no_store)

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* covers: SB-001 SB-002 SB-003 SB-004 SB-005 SB-007 SB-013 SB-014 SB-015 SB-021 SB-022 SB-023
- *         SB-024 SB-026 SB-042 SP-002 SP-003 SP-004 SP-005 SP-006 SP-007 SP-008 SG-006 SG-007
- *         fault-E13 fault-E20 */
 #include "scsi/sbc.c"
 
 #include "tests/unit/scsi/plan_fixture.h"
@@ -402,6 +399,10 @@ START_TEST(unmap_limits)
 	ck_assert_uint_eq(p.sense.field, 8 + 16 + 8);
 }
 END_TEST
+
+SUITE_COVERS("SB-001 SB-002 SB-003 SB-004 SB-005 SB-007 SB-013 SB-014 SB-015 SB-021 SB-022 "
+	     "SB-023 SB-024 SB-026 SB-042 SP-002 SP-003 SP-004 SP-005 SP-006 SP-007 SP-008 "
+	     "SG-006 SG-007 fault-E13 fault-E20");
 
 UNIT_MAIN("scsi/sbc", moves_at_the_boundaries, six_bytes, large_units, fua_and_dpo,
 	  cache_switched_off, verify, write_and_verify, write_same, write_same_without_data,

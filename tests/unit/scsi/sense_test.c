@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* covers: SS-002 SS-003 SS-004 SS-008 SS-010 SS-011 SS-013 SG-010 */
 #include "scsi/sense.c"
 
 #include "tests/unit/unit.h"
@@ -136,6 +135,8 @@ START_TEST(constructors)
 	ck_assert_uint_eq(sense_unit_attention(0x2901).key, SENSE_UNIT_ATTENTION);
 }
 END_TEST
+
+SUITE_COVERS("SS-002 SS-003 SS-004 SS-008 SS-010 SS-011 SS-013 SG-010");
 
 UNIT_MAIN("scsi/sense", plain, field_pointers, information, progress, longest, from_errno,
 	  not_ready, constructors)

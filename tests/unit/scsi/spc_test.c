@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* covers: SI-001 SI-004 SI-005 SI-006 SI-007 SI-008 SI-009 SG-005 SN-007 SN-008 SN-009 SN-010
- *         SN-013 SN-014 SN-016 SN-018 SU-003 SU-004 SO-001 SO-002 SO-003 SO-004 SO-005 SO-006
- *         SO-007 SO-012 SO-017 SB-038 fault-E03 fault-E04 fault-E06 */
 #include "scsi/spc.c"
 
 #include "scsi/mode.h"
@@ -328,6 +325,10 @@ START_TEST(allocation_lengths)
 	free(map);
 }
 END_TEST
+
+SUITE_COVERS("SI-001 SI-004 SI-005 SI-006 SI-007 SI-008 SI-009 SG-005 SN-007 SN-008 SN-009 "
+	     "SN-010 SN-013 SN-014 SN-016 SN-018 SU-003 SU-004 SO-001 SO-002 SO-003 SO-004 "
+	     "SO-005 SO-006 SO-007 SO-012 SO-017 SB-038 fault-E03 fault-E04 fault-E06");
 
 UNIT_MAIN("scsi/spc", standard_inquiry, odd_text, inquiry_without_lu, report_luns,
 	  report_luns_of_nothing, more_luns_than_room, report_luns_clears_its_own_news,

@@ -52,9 +52,9 @@ static struct fake_task *hung(struct it_nexus *n, uint64_t lba, bool write)
 	return f;
 }
 
-/* covers: SA-013 fault-D13 F-009 */
 START_TEST(abort_task)
 {
+	COVERS("SA-013 fault-D13 F-009");
 	struct it_nexus *n = &fx_nexus[0];
 	struct fake_task *f, *g;
 
@@ -74,9 +74,9 @@ START_TEST(abort_task)
 }
 END_TEST
 
-/* covers: SA-013 E-042 F-012 */
 START_TEST(abort_task_set)
 {
+	COVERS("SA-013 E-042 F-012");
 	struct it_nexus *n = &fx_nexus[0];
 	struct fake_task *f[3], *foreign;
 
@@ -101,9 +101,10 @@ START_TEST(abort_task_set)
 }
 END_TEST
 
-/* What has its status already has ended. covers: F-016 */
+/* What has its status already has ended. */
 START_TEST(answered_tasks_are_left_alone)
 {
+	COVERS("F-016");
 	struct fake_task *f;
 
 	fx_setup(0);
@@ -120,9 +121,10 @@ START_TEST(answered_tasks_are_left_alone)
 }
 END_TEST
 
-/* The answer waits for the last write of the victims. covers: SA-013 */
+/* The answer waits for the last write of the victims. */
 START_TEST(clear_task_set)
 {
+	COVERS("SA-013");
 	struct scsi_tmf tmf;
 	struct fake_task *f;
 
@@ -141,9 +143,9 @@ START_TEST(clear_task_set)
 }
 END_TEST
 
-/* covers: SA-017 SU-007 E-036 fault-D08 SD-015 */
 START_TEST(lu_reset)
 {
+	COVERS("SA-017 SU-007 E-036 fault-D08 SD-015");
 	static const uint8_t prevent[6] = { 0x1e, 0, 0, 0, 1 };
 	struct scsi_tmf tmf;
 	struct fake_task *f[3], *late;
@@ -179,9 +181,10 @@ START_TEST(lu_reset)
 }
 END_TEST
 
-/* Mode values go back to what was saved. covers: SA-017 */
+/* Mode values go back to what was saved. */
 START_TEST(lu_reset_restores_mode)
 {
+	COVERS("SA-017");
 	fx_setup(FX_FILE);
 	fx_lu->mode_current[0] = 0x04;
 	fx_lu->mode_saved[0] = 0;
@@ -237,9 +240,10 @@ START_TEST(reset_just_in_time)
 }
 END_TEST
 
-/* All LUs that the sender sees. covers: E-037 E-038 E-061 */
+/* All LUs that the sender sees. */
 START_TEST(target_reset)
 {
+	COVERS("E-037 E-038 E-061");
 	static const enum scsi_tmf_function functions[] = { TMF_TARGET_WARM_RESET,
 							    TMF_TARGET_COLD_RESET };
 
@@ -282,9 +286,9 @@ START_TEST(target_reset)
 }
 END_TEST
 
-/* covers: F-014 SA-018 SU-008 */
 START_TEST(nexus_reset)
 {
+	COVERS("F-014 SA-018 SU-008");
 	struct fake_task *f, *foreign;
 
 	fx_setup(0);
@@ -301,9 +305,9 @@ START_TEST(nexus_reset)
 }
 END_TEST
 
-/* covers: F-013 E-040 */
 START_TEST(queries_and_the_unsupported)
 {
+	COVERS("F-013 E-040");
 	struct scsi_tmf tmf;
 
 	fx_setup(0);
@@ -379,9 +383,9 @@ static void *other_thread(void *arg)
 	return NULL;
 }
 
-/* covers: SU-007 E-036 fault-D08 SA-017 */
 START_TEST(over_two_reactors)
 {
+	COVERS("SU-007 E-036 fault-D08 SA-017");
 	struct reactor *set[2];
 	struct scsi_tmf tmf;
 
@@ -431,10 +435,13 @@ static void lose_lun(struct reactor_msg *msg)
 	ck_assert_int_eq(nexus_remap(&other.nexus, no_luns), 0);
 }
 
-/* The unit is taken away while another reactor writes to it: the writes end, then it goes, on
- * whichever thread lets go of it last. covers: SN-017 fault-K03 */
+/*
+ * The unit is taken away while another reactor writes to it: the writes end, then it goes, on
+ * whichever thread lets go of it last.
+ */
 START_TEST(unit_goes_while_others_write)
 {
+	COVERS("SN-017 fault-K03");
 	struct fake_store *s = fake_store_new(1 << 20, BACKING_INLINE);
 	struct reactor_msg msg = { .run = lose_lun };
 	struct scsi_lun_map *theirs;

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* covers: SI-003 SI-010 SI-011 SI-012 SI-013 SI-015 SI-017 SI-021 SI-022 SI-023 SI-024 SI-025
- *         SI-026 SI-027 fault-E16 */
 #include "scsi/vpd.c"
 
 #include "tests/unit/scsi/plan_fixture.h"
@@ -206,6 +204,9 @@ START_TEST(without_lu)
 	ck_field(VPD(0xb0), 2, -1);
 }
 END_TEST
+
+SUITE_COVERS("SI-003 SI-010 SI-011 SI-012 SI-013 SI-015 SI-017 SI-021 SI-022 SI-023 SI-024 "
+	     "SI-025 SI-026 SI-027 fault-E16");
 
 UNIT_MAIN("scsi/vpd", supported_pages, listed_pages_and_no_others, serial, identification,
 	  identification_of_another_port, longest_names_fit, extended_inquiry, block_limits,

@@ -187,7 +187,6 @@ int main(void)
 	Suite *suite = suite_create("tcp/tcp_move");
 	SRunner *runner = srunner_create(suite);
 	TCase *c = tcase_create("all");
-	int failed;
 
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, stream_goes_on);
@@ -197,8 +196,5 @@ int main(void)
 	tcase_add_test(c, answer_not_taken);
 	tcase_add_test(c, nobody_there);
 	suite_add_tcase(suite, c);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_end(runner);
 }

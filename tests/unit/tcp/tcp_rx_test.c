@@ -25,9 +25,9 @@ static void expect_sample(uint32_t length, unsigned seed, unsigned at)
 }
 
 /* Two pieces, cut at every byte; with and without digests; data of odd length. */
-/* covers: T-057 P-005 */
 START_TEST(cut_at_every_byte)
 {
+	COVERS("T-057 P-005");
 	rig_start();
 	set_digests(_i & 1, _i & 2);
 	rig.iov[0] = (struct iovec){ got, 7 };
@@ -124,9 +124,9 @@ START_TEST(large_segments)
 }
 END_TEST
 
-/* covers: E-002 */
 START_TEST(bad_digests)
 {
+	COVERS("E-002");
 	size_t n;
 
 	rig_start();
@@ -154,9 +154,9 @@ START_TEST(bad_digests)
 }
 END_TEST
 
-/* covers: T-073 */
 START_TEST(too_long)
 {
+	COVERS("T-073");
 	uint8_t bhs[48] = { ISCSI_OP_NOP_OUT, 0x80 };
 
 	rig_start();
@@ -195,7 +195,6 @@ int main(void)
 	Suite *suite = suite_create("tcp/tcp_rx");
 	SRunner *runner = srunner_create(suite);
 	TCase *c = tcase_create("all");
-	int failed;
 
 	tcase_add_loop_test(c, cut_at_every_byte, 0, 4);
 	tcase_add_test(c, byte_by_byte);
@@ -205,8 +204,5 @@ int main(void)
 	tcase_add_test(c, too_long);
 	tcase_add_loop_test(c, peer_goes, 0, 9);
 	suite_add_tcase(suite, c);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_end(runner);
 }

@@ -67,9 +67,9 @@ static size_t check_data_in(const uint8_t *p, uint32_t length, bool status)
 	return (size_t)(p - begin);
 }
 
-/* covers: P-076 P-077 P-078 */
 START_TEST(put_data)
 {
+	COVERS("P-076 P-077 P-078");
 	struct iscsi_task *t;
 	size_t n;
 
@@ -92,9 +92,9 @@ START_TEST(put_data)
 END_TEST
 
 /* Released while a batch has its buffers: told when the batch is gone, and no completion. */
-/* covers: P-120 */
 START_TEST(release_in_batch)
 {
+	COVERS("P-120");
 	struct iscsi_task *t, *other;
 	static uint8_t spare[512];
 	struct iovec v = { spare, sizeof(spare) };
@@ -159,9 +159,9 @@ START_TEST(connection_dies_blocked)
 END_TEST
 
 /* What is queued goes out, then the end; it is over when the peer closes. */
-/* covers: P-131 */
 START_TEST(graceful_end)
 {
+	COVERS("P-131");
 	struct iscsi_pdu pdus[3];
 	ssize_t n;
 
@@ -213,9 +213,9 @@ static size_t data_out(uint8_t *to, const struct bhs_r2t *r, uint32_t sn, uint32
 }
 
 /* 100000 bytes by R2Ts of 65536 at most; the answers cut at many places. */
-/* covers: P-089 P-090 P-091 P-095 */
 START_TEST(get_data)
 {
+	COVERS("P-089 P-090 P-091 P-095");
 	static const size_t steps[] = { 1, 47, 48, 49, 4096, 70001, 200000 };
 	struct iscsi_task *t;
 	struct bhs_r2t r;
@@ -265,9 +265,9 @@ static const struct wrong {
 	{ "beyond all", 0, 1 << 20, 4, false },
 };
 
-/* covers: P-097 P-098 P-100 P-101 */
 START_TEST(wrong_data_out)
 {
+	COVERS("P-097 P-098 P-100 P-101");
 	const struct wrong *w = &wrong[_i];
 	struct iscsi_task *t;
 	struct bhs_r2t r;
@@ -296,9 +296,9 @@ START_TEST(wrong_data_out)
 END_TEST
 
 /* Released in the midst of a Data-Out: the rest is dropped, and the stream goes on. */
-/* covers: P-104 E-034 */
 START_TEST(release_while_receiving)
 {
+	COVERS("P-104 E-034");
 	uint8_t nop[48] = { ISCSI_OP_NOP_OUT | 0x40, 0x80 };
 	struct iscsi_task *t;
 	struct bhs_r2t r;
@@ -328,7 +328,6 @@ int main(void)
 	Suite *suite = suite_create("tcp/tcp_tx");
 	SRunner *runner = srunner_create(suite);
 	TCase *c = tcase_create("all");
-	int failed;
 
 	tcase_add_loop_test(c, put_data, 0, 2);
 	tcase_add_test(c, release_in_batch);
@@ -339,8 +338,5 @@ int main(void)
 	tcase_add_loop_test(c, wrong_data_out, 0, (int)(sizeof(wrong) / sizeof(wrong[0])));
 	tcase_add_test(c, release_while_receiving);
 	suite_add_tcase(suite, c);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_end(runner);
 }
