@@ -115,13 +115,15 @@ static const struct unexpected {
 	bool final;
 	uint32_t unsolicited;
 	uint32_t sense; /* 0: GOOD */
+	bool asked;     /* it does not wait for what may not come, whatever F says */
 } unexpected[] = {
 	{ "immediate, not agreed", USUAL("65536", "Yes", "No"), 512, true, 0, UNEXPECTED },
 	{ "immediate, not agreed, unsolicited is", USUAL("65536", "No", "No"), 512, true, 0,
 	  UNEXPECTED },
-	{ "unsolicited, not agreed", USUAL("65536", "Yes", "Yes"), 0, false, 4096, UNEXPECTED },
+	{ "unsolicited, not agreed", USUAL("65536", "Yes", "Yes"), 0, false, 4096, UNEXPECTED,
+	  true },
 	{ "unsolicited behind immediate, not agreed", USUAL("65536", "Yes", "Yes"), 512, false,
-	  3584, UNEXPECTED },
+	  3584, UNEXPECTED, true },
 	{ "immediate beyond FirstBurstLength", USUAL("1024", "No", "Yes"), 2048, true, 0,
 	  UNEXPECTED },
 	{ "burst too short", USUAL("65536", "No", "Yes"), 512, false, 1024, INCORRECT_AMOUNT },
@@ -145,7 +147,9 @@ START_TEST(agreed_or_not)
 	run_good(i, &c);
 	fill(data, 4096, 2);
 	itt = start_write(i, LUN_FILE, 600, 8, u->final, data, u->immediate);
-	if (!u->final && u->unsolicited)
+	if (u->asked)
+		expect(i, ISCSI_OP_R2T);
+	else if (!u->final && u->unsolicited)
 		expect_nothing(i); /* the answer waits for F */
 	if (u->unsolicited)
 		send_data_out(i, &(struct data_out){ .itt = itt,
@@ -154,6 +158,8 @@ START_TEST(agreed_or_not)
 						     .length = u->unsolicited,
 						     .data = data + u->immediate,
 						     .final = true });
+	if (u->asked)
+		expect_reject(i, REJECT_INVALID_PDU_FIELD);
 	if (u->sense) {
 		const struct ini_pdu *p = expect(i, ISCSI_OP_SCSI_RESPONSE);
 
@@ -163,6 +169,32 @@ START_TEST(agreed_or_not)
 	}
 	expect_content(i, LUN_FILE, 600, 8, u->sense ? before : data);
 	still_works(i);
+}
+END_TEST
+
+/* All that comes unasked although it may not is taken before the command fails; what it was asked
+ * for meanwhile comes late, and does no harm. */
+START_TEST(not_agreed_in_two)
+{
+	COVERS("T-068 P-060 P-070 P-104");
+	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "No"));
+	struct data_out d = { .ttt = ISCSI_TAG_RESERVED, .length = 2048, .data = data };
+	const struct ini_pdu *r2t, *p;
+
+	ready(i, LUN_FILE);
+	d.itt = start_write(i, LUN_FILE, 600, 8, false, NULL, 0);
+	r2t = expect(i, ISCSI_OP_R2T);
+	send_data_out(i, &d);
+	expect_reject(i, REJECT_INVALID_PDU_FIELD);
+	expect_nothing(i);
+	d.datasn = 1;
+	d.offset = 2048;
+	d.final = true;
+	send_data_out(i, &d);
+	p = expect(i, ISCSI_OP_SCSI_RESPONSE);
+	ck_assert_uint_eq(sense_of(p), UNEXPECTED);
+	ck_assert(!ini_answer_r2t(i, r2t, data, 0));
+	expect_nothing(i);
 }
 END_TEST
 
@@ -307,6 +339,7 @@ void data_out_suite(TCase *c)
 	add(c, esx_write);
 	add(c, odd_but_right);
 	add_table(c, agreed_or_not, unexpected);
+	add(c, not_agreed_in_two);
 	add(c, failing_write_drains);
 	add(c, interleaved);
 	add_rows(c, outstanding_r2ts, 3);

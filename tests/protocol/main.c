@@ -47,6 +47,9 @@ static const struct {
 	{ "chap_values", chap_values_suite },
 	{ "time", time_suite },
 	{ "stats", stats_suite },
+	{ "unh_numbers", unh_numbers_suite },
+	{ "unh_data", unh_data_suite },
+	{ "unh_data_in", unh_data_in_suite },
 	{ "fuzz", fuzz_suite },
 };
 /* clang-format on */

@@ -20,6 +20,11 @@ struct iscsi_pdu;
 /* Returned by a check instead of a reason: ignore it in silence. */
 #define FFP_DROP 0xff
 
+/* Additional sense for data that came wrongly (RFC 7143 11.4.7.2). */
+#define ASC_UNEXPECTED_UNSOLICITED_DATA 0x0c0c
+#define ASC_INCORRECT_AMOUNT_OF_DATA    0x0c0d
+#define ASC_PROTOCOL_SERVICE_CRC_ERROR  0x4705
+
 enum ffp_sessions { FFP_NORMAL = 1, FFP_DISCOVERY = 2, FFP_ANY = 3 };
 
 /* One row says all there is to say about a request opcode before it is looked into. */

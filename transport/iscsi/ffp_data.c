@@ -10,10 +10,6 @@
 
 #include <errno.h>
 
-/* RFC 7143 11.4.7.2 */
-#define ASC_INCORRECT_AMOUNT_OF_DATA   0x0c0d
-#define ASC_PROTOCOL_SERVICE_CRC_ERROR 0x4705
-
 void ffp_data_out(struct scsi_task *st)
 {
 	struct iscsi_task *t = iscsi_task_of(st);
@@ -137,6 +133,27 @@ static int orphan(struct iscsi_conn *c, struct iscsi_rx *rx)
 	return pdu_reject_full(c, rx, REJECT_INVALID_PDU_FIELD);
 }
 
+/* Data that comes unasked behind all that may: the command fails, unless it is too late to do harm
+ * because its data is complete. */
+static int beyond(struct iscsi_conn *c, struct iscsi_task *t, struct iscsi_rx *rx)
+{
+	const struct bhs_data_out *h = (const void *)rx->bhs;
+
+	if (pdu_reject_full(c, rx, REJECT_INVALID_PDU_FIELD))
+		return -ENOBUFS;
+	if (!t->collecting)
+		return 0;
+	rx->task = t;
+	fail(t,
+	     c->keys.initial_r2t ? ASC_UNEXPECTED_UNSOLICITED_DATA : ASC_INCORRECT_AMOUNT_OF_DATA);
+	if (h->flags & ISCSI_FINAL)
+		return 0;
+	/* The rest of it is taken before the command is answered. */
+	t->unsolicited_final = false;
+	t->unsolicited_end = UINT32_MAX;
+	return 0;
+}
+
 int ffp_data_out_header(struct iscsi_conn *c, struct iscsi_rx *rx)
 {
 	const struct bhs_data_out *h = (const void *)rx->bhs;
@@ -150,11 +167,8 @@ int ffp_data_out_header(struct iscsi_conn *c, struct iscsi_rx *rx)
 	if (t->unsolicited_final && !rx->length)
 		return 0;
 	reason = t->dropping ? REJECT_NONE : check(t, h, rx->length);
-	if (t->unsolicited_final) { /* too late to do harm: its data is complete */
-		if (!t->collecting)
-			return pdu_reject_full(c, rx, REJECT_PROTOCOL_ERROR);
-		reason = REJECT_PROTOCOL_ERROR;
-	}
+	if (t->unsolicited_final)
+		return beyond(c, t, rx);
 	rx->task = t;
 	if (reason) {
 		if (pdu_reject_full(c, rx, reason))

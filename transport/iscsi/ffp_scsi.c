@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ASC_UNEXPECTED_UNSOLICITED_DATA 0x0c0c
-
 #define SLOW_MS 1000u /* no initiator gives up sooner */
 
 static void data_in(struct scsi_task *st);
@@ -205,8 +203,8 @@ static bool plan_unsolicited(struct iscsi_task *t, const struct iscsi_rx *rx)
 	uint32_t first =
 	    k->first_burst_length < t->scsi.edtl ? k->first_burst_length : t->scsi.edtl;
 
-	/* Nothing is left to come: F was forgotten (RFC 7143 11.3.1). */
-	if (rx->length >= t->scsi.edtl)
+	/* Nothing is left to come, or may come: F was forgotten (RFC 7143 11.3.1). */
+	if (rx->length >= t->scsi.edtl || k->initial_r2t)
 		t->unsolicited_final = true;
 	if (rx->length && (!k->immediate_data || rx->length > k->first_burst_length))
 		return false;
@@ -214,8 +212,6 @@ static bool plan_unsolicited(struct iscsi_task *t, const struct iscsi_rx *rx)
 		t->unsolicited_end = rx->length;
 		return true;
 	}
-	if (k->initial_r2t)
-		return false;
 	t->unsolicited_end = first;
 	t->unsolicited_final = rx->length >= first;
 	return true;

@@ -94,11 +94,12 @@ int tcp_dataout_header(struct tcp_conn *c)
 	r = &tcp_task_of(t)->r2t[i];
 	/* Order within a sequence is Yes for PDUs and data alike; LUN is not looked at, the TTT
 	 * decides (the Windows initiator leaves it zero). */
-	if (c->rx.ahs_length || get_be32(d->datasn) != r->next_datasn || offset != r->offset ||
-	    c->rx.length > r->end - r->offset)
+	if (c->rx.ahs_length || get_be32(d->datasn) != r->next_datasn || offset != r->offset)
 		return refuse(c, t, REJECT_PROTOCOL_ERROR);
-	if ((d->flags & ISCSI_FINAL) && c->rx.length != r->end - r->offset)
-		return refuse(c, t, REJECT_PROTOCOL_ERROR);
+	/* Another amount than was asked for (11.4.7.2). */
+	if (c->rx.length > r->end - r->offset ||
+	    ((d->flags & ISCSI_FINAL) && c->rx.length != r->end - r->offset))
+		return refuse(c, t, REJECT_INVALID_PDU_FIELD);
 	c->dout = t;
 	c->dout_r2t = (uint8_t)i;
 	c->sink = sink_at(t->scsi.buf.iov, t->scsi.buf.n, offset);

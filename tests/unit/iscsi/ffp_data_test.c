@@ -99,7 +99,8 @@ static const struct {
 	bool rejected;
 	uint32_t sense;
 } bad_data[] = {
-	{ "InitialR2T=Yes", "InitialR2T=Yes\n", 2048, 0, 0, 0, 2048, false, 0x0b0c0c },
+	{ "InitialR2T=Yes", "InitialR2T=Yes\n", 2048, 0, 0, 0, 2048, true, 0x0b0c0c },
+	{ "InitialR2T=Yes, some with it", "InitialR2T=Yes\n", 2048, 512, 0, 512, 1536, true, 0x0b0c0c },
 	{ "ImmediateData=No", "ImmediateData=No\nInitialR2T=No\n", 2048, 512, 0, 512, 1536, false, 0x0b0c0c },
 	{ "beyond FirstBurstLength", "ImmediateData=Yes\nInitialR2T=No\nFirstBurstLength=512\n", 2048, 1024, 0, 1024, 1024, false, 0x0b0c0c },
 	{ "short burst", "InitialR2T=No\n", 2048, 512, 0, 512, 512, false, 0x0b0c0d },
