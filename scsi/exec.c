@@ -229,15 +229,13 @@ static bool medium_ready(struct scsi_task *t)
 /* Unit attention before reservation conflict (SAM-5 5.3.3). False: the task has ended. */
 static bool gate_pass(struct scsi_task *t, uint32_t gate)
 {
-	uint8_t access = t->op->access;
 	uint16_t ua;
 
 	if (gate & GATE_UA && !(t->op->flags & OP_NO_UA) && itl_ua_take(t->itl, &ua)) {
 		exec_fail(t, sense_unit_attention(ua));
 		return false;
 	}
-	if ((gate & GATE_NO_WRITE && access == ACCESS_WRITE) ||
-	    (gate & GATE_NO_READ && access != ACCESS_ALWAYS)) {
+	if (gate & scsi_access_conflicts(t->op, t->cdb)) {
 		exec_status(t, SCSI_RESERVATION_CONFLICT);
 		return false;
 	}

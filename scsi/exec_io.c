@@ -175,6 +175,13 @@ void exec_enable(struct scsi_task *t)
 		order_block(t);
 		return;
 	}
+	/* Reserved while its data was on the way (SPC-4 5.13: what is not enabled yet conflicts).
+	 */
+	if (exec_unlikely(gate & (GATE_NO_WRITE | GATE_NO_READ | GATE_RESERVED)) &&
+	    gate & scsi_access_conflicts(t->op, t->cdb)) {
+		exec_status(t, SCSI_RESERVATION_CONFLICT);
+		return;
+	}
 	if (exec_unlikely(gate & GATE_RANGE) && has_range(t) &&
 	    exec_overlaps_detached(t, t->plan.offset, t->plan.length)) {
 		exec_status(t, SCSI_BUSY);

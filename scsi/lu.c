@@ -2,6 +2,7 @@
 #include "scsi/lu.h"
 
 #include "scsi/nexus.h"
+#include "scsi/pr.h"
 #include "scsi/scsi.h"
 
 #include <errno.h>
@@ -114,6 +115,7 @@ int lu_create(const struct lu_params *p, struct backing *b, struct scsi_lu **ret
 	list_init(&lu->itls);
 	list_init(&lu->ranges);
 	list_init(&lu->waiters);
+	list_init(&lu->pr.ops);
 	lu->id = p->id;
 	lu->backing = b;
 	set_geometry(&lu->geo, p, b);
@@ -135,6 +137,7 @@ void lu_unref(struct scsi_lu *lu)
 		return;
 	if (lu->destroyed)
 		lu->destroyed(lu, lu->destroyed_arg);
+	pr_table_put(lu->pr.table);
 	pthread_mutex_destroy(&lu->lock);
 	free(lu);
 }

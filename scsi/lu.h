@@ -58,6 +58,16 @@ struct lu_waiter {
 	struct reactor_msg msg;
 };
 
+struct itl;
+struct pr_table;
+
+/* Reservations (pr.h). */
+struct lu_pr {
+	const struct pr_table *table; /* NULL: nobody has ever registered */
+	struct itl *reserved_by;      /* RESERVE(6), RESERVE(10) */
+	struct list ops;              /* pr_op.node: the first one is being carried out */
+};
+
 struct scsi_lu {
 	struct lu_geometry geo;
 	struct lu_identity id;
@@ -71,6 +81,7 @@ struct scsi_lu {
 	struct list itls;    /* itl.lu_node of every nexus */
 	struct list ranges;  /* lu_range.node */
 	struct list waiters; /* lu_waiter.node */
+	struct lu_pr pr;
 	unsigned n_detached_writes, n_detached;
 	uint8_t mode_current[64], mode_saved[64]; /* changeable values, see mode.c */
 	uint32_t mode_generation;

@@ -4,6 +4,7 @@
 #include "scsi/home.h"
 #include "scsi/lu.h"
 #include "scsi/nexus_internal.h"
+#include "scsi/pr.h"
 #include "scsi/scsi.h"
 
 #include <assert.h>
@@ -21,6 +22,7 @@ static void itl_join_lu(struct itl *itl)
 		gate |= GATE_NOT_READY;
 	if (!list_empty(&lu->ranges))
 		gate |= GATE_RANGE;
+	gate |= lu_pr_gate(lu, itl);
 	atomic_fetch_or(&itl->gate, gate);
 	list_add_tail(&lu->itls, &itl->lu_node);
 	pthread_mutex_unlock(&lu->lock);
@@ -57,6 +59,7 @@ void itl_free(struct itl *itl)
 	list_del(&itl->walk_node);
 	list_del(&itl->settle_node);
 	list_del(&itl->leave_node);
+	lu_release6(lu, itl);
 	pthread_mutex_lock(&lu->lock);
 	list_del(&itl->lu_node);
 	pthread_mutex_unlock(&lu->lock);
@@ -115,6 +118,28 @@ void itl_abort_tasks(struct itl *itl, bool all)
 {
 	abort_pass(itl, ABORT_WAITING);
 	abort_pass(itl, all ? ABORT_ALL : ABORT_RUNNING);
+}
+
+/*
+ * They can come and go on this thread only, and one that goes while the walk is on takes itself off
+ * the list.
+ */
+void lu_each_itl_here(struct scsi_lu *lu, struct reactor *r,
+		      void (*each)(struct itl *itl, void *arg), void *arg)
+{
+	struct list mine, *n, *pos;
+
+	list_init(&mine);
+	pthread_mutex_lock(&lu->lock);
+	list_for_each (pos, &lu->itls) {
+		struct itl *itl = list_entry(pos, struct itl, lu_node);
+
+		if (itl->nexus->reactor == r)
+			list_add_tail(&mine, &itl->walk_node);
+	}
+	pthread_mutex_unlock(&lu->lock);
+	while ((n = list_pop(&mine)))
+		each(list_entry(n, struct itl, walk_node), arg);
 }
 
 static struct itl *find_in(struct itl *const *itls, unsigned n, uint64_t lun)
@@ -194,6 +219,7 @@ int nexus_init(struct it_nexus *n, struct reactor *r, const struct scsi_lun_map 
 
 	n->reactor = r;
 	n->home = scsi_home(r);
+	n->port_hash = pr_hash(n->initiator_port, n->target_port);
 	if (!n->max_tasks)
 		n->max_tasks = NEXUS_MAX_TASKS;
 	list_init(&n->leaving);
@@ -240,6 +266,7 @@ static void itl_leave(struct itl *itl)
 {
 	atomic_fetch_or(&itl->gate, GATE_LEAVING);
 	itl_set_prevent(itl, false);
+	lu_release6(itl->lu, itl);
 	list_add_tail(&itl->nexus->leaving, &itl->leave_node);
 	home_settle(itl->nexus->home, itl);
 }

@@ -28,7 +28,10 @@ enum itl_gate {
 	GATE_LEAVING = 1 << 5,   /* the LU is being taken away: 5/25/00 */
 	GATE_ORDERED = 1 << 6,   /* ORDERED or HEAD OF QUEUE tasks in the set: order matters */
 	GATE_NOT_READY = 1 << 7, /* no store, stopped, or medium out: lu->not_ready says which */
+	GATE_RESERVED = 1 << 8,  /* another nexus has the LU by RESERVE(6) or (10) */
 };
+
+#define SCSI_PORT_NAME 264 /* bytes of a port's name, with its end */
 
 #define ITL_UA_MAX      8
 #define NEXUS_BY_LUN    256
@@ -41,6 +44,7 @@ struct itl {
 	uint64_t lun;
 	bool read_only;              /* by this nexus' LUN map */
 	bool prevent;                /* PREVENT ALLOW MEDIUM REMOVAL in force; under lu->lock */
+	bool preempted;              /* PREEMPT AND ABORT: its tasks go; under lu->lock */
 	unsigned ntasks;             /* in the task set (TST=001b: a set for each nexus) */
 	unsigned n_ordered;          /* of them ORDERED or HEAD OF QUEUE */
 	struct list tasks;           /* scsi_task.node, in order of arrival */
@@ -54,14 +58,28 @@ struct itl {
 	unsigned n_ua;
 };
 
+/* What a nexus knows of its surroundings. Its reactor. */
+struct nexus_neighbours {
+	/* The target ports of its SCSI device, itself included: identifier and name of number i;
+	 * false: there are no more. */
+	bool (*target_port)(struct it_nexus *n, unsigned i, uint16_t *ret_relative,
+			    char ret_name[static SCSI_PORT_NAME]);
+	/* May an initiator of this name log in to the target at all? */
+	bool (*admits)(struct it_nexus *n, const char *initiator);
+};
+
 struct it_nexus {
 	struct reactor *reactor;
-	struct scsi_home *home;   /* of reactor, see home.h */
-	char initiator_port[264]; /* "name,i,0xISID" as SPC-4 writes it */
-	char target_port[264];    /* "name,t,0xTPGT" */
-	uint16_t relative_port;   /* relative target port identifier */
+	struct scsi_home *home;              /* of reactor, see home.h */
+	char initiator_port[SCSI_PORT_NAME]; /* "name,i,0xISID" as SPC-4 writes it */
+	char target_port[SCSI_PORT_NAME];    /* "name,t,0xTPGT" */
+	uint64_t port_hash;                  /* of both names; nexus_init */
+	uint16_t relative_port;              /* relative target port identifier */
 	bool stable_data;   /* data being moved must not change: no mapped transfers (digests) */
 	unsigned max_tasks; /* per itl; beyond: TASK SET FULL */
+	/* The port's answers to PERSISTENT RESERVE OUT; NULL: there is no other port, and every
+	 * initiator may come. */
+	const struct nexus_neighbours *neighbours;
 	const struct scsi_lun_map *map;
 	unsigned n_itls; /* sorted by LUN */
 	struct itl **itls;
@@ -91,6 +109,10 @@ static inline struct itl *nexus_find(const struct it_nexus *n, uint64_t lun) /* 
  * has ended as far as task management goes: it is left alone unless all is asked for. Its
  * reactor. */
 void itl_abort_tasks(struct itl *itl, bool all);
+/* Calls each for the itls of an LU that live on this reactor; each may end some of them. Not within
+ * another such walk. Its reactor. */
+void lu_each_itl_here(struct scsi_lu *lu, struct reactor *r,
+		      void (*each)(struct itl *itl, void *arg), void *arg);
 /* PREVENT ALLOW MEDIUM REMOVAL. Its reactor. */
 void itl_set_prevent(struct itl *itl, bool prevent);
 /* Opens the queue of an LU that had no store when the nexus came. NULL: still none. */

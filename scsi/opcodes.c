@@ -19,6 +19,8 @@ enum row {
 	ROW_WRITE6,
 	ROW_INQUIRY,
 	ROW_MODE_SELECT6,
+	ROW_RESERVE6,
+	ROW_RELEASE6,
 	ROW_MODE_SENSE6,
 	ROW_START_STOP_UNIT,
 	ROW_PREVENT_ALLOW,
@@ -32,7 +34,21 @@ enum row {
 	ROW_WRITE_SAME10,
 	ROW_UNMAP,
 	ROW_MODE_SELECT10,
+	ROW_RESERVE10,
+	ROW_RELEASE10,
 	ROW_MODE_SENSE10,
+	ROW_PR_READ_KEYS,
+	ROW_PR_READ_RESERVATION,
+	ROW_PR_REPORT_CAPABILITIES,
+	ROW_PR_READ_FULL_STATUS,
+	ROW_PR_REGISTER,
+	ROW_PR_RESERVE,
+	ROW_PR_RELEASE,
+	ROW_PR_CLEAR,
+	ROW_PR_PREEMPT,
+	ROW_PR_PREEMPT_AND_ABORT,
+	ROW_PR_REGISTER_IGNORE,
+	ROW_PR_REGISTER_AND_MOVE,
 	ROW_READ16,
 	ROW_WRITE16,
 	ROW_WRITE_VERIFY16,
@@ -62,6 +78,22 @@ enum row {
 #define ID_SA(op, sa) .opcode = (op), .has_action = true, .action = (sa)
 #define WRITES        (OP_MEDIUM | OP_CHANGES)
 
+/* Reservations are managed whatever is reserved; who may do what is decided in scsi/pr*.c. */
+#define RESERVES(op, text, len)                                                                    \
+	{ ID(op), .name = text, .cdb_length = (len), .direction = DIR_NONE,                        \
+	  .access = ACCESS_ANY, .flags = OP_NONE, .timeout_s = 10, .plan = pr_plan_reserve,        \
+	  .usage = { (op) } }
+#define PR_IN(sa, text)                                                                            \
+	{ ID_SA(0x5e, sa), .name = "PERSISTENT RESERVE IN, " text, .cdb_length = 10,               \
+	  .direction = DIR_IN, .access = ACCESS_ALWAYS, .flags = OP_NONE, .timeout_s = 10,         \
+	  .plan = pr_plan_in, .usage = { 0x5e, sa, 0, 0, 0, 0, 0, FF2 } }
+/* SCOPE and TYPE are looked at after the key, and ignored where they mean nothing. */
+#define PR_OUT(sa, text)                                                                           \
+	{ ID_SA(0x5f, sa), .name = "PERSISTENT RESERVE OUT, " text, .cdb_length = 10,              \
+	  .direction = DIR_OUT, .access = ACCESS_ALWAYS, .flags = OP_NONE, .timeout_s = 30,        \
+	  .plan = pr_plan_out, .params = pr_params_out,                                            \
+	  .usage = { 0x5f, sa, 0xff, 0, 0, FF4 } }
+
 /*
  * Usage: RDPROTECT, WRPROTECT and VRPROTECT are zero without protection information, ANCHOR
  * without ANC_SUP, NACA with NORMACA=0. GROUP NUMBER is taken (GROUP_SUP=1 in VPD page 86h) and
@@ -75,7 +107,7 @@ static const struct scsi_op rows[ROWS] = {
 		.plan = spc_plan_test_unit_ready, .usage = { 0x00 } },
 	[ROW_REQUEST_SENSE] = {
 		ID(0x03), .name = "REQUEST SENSE", .cdb_length = 6, .direction = DIR_IN,
-		.access = ACCESS_ALWAYS, .flags = OP_NO_LUN | OP_NO_UA, .timeout_s = 10,
+		.access = ACCESS_ANY, .flags = OP_NO_LUN | OP_NO_UA, .timeout_s = 10,
 		.plan = spc_plan_request_sense, .usage = { 0x03, 0x01, 0, 0, 0xff } },
 	[ROW_READ6] = {
 		ID(0x08), .name = "READ(6)", .cdb_length = 6, .direction = DIR_IN,
@@ -87,24 +119,26 @@ static const struct scsi_op rows[ROWS] = {
 		.plan = sbc_plan_write, .usage = { 0x0a, 0x1f, FF3 } },
 	[ROW_INQUIRY] = {
 		ID(0x12), .name = "INQUIRY", .cdb_length = 6, .direction = DIR_IN,
-		.access = ACCESS_ALWAYS, .flags = OP_NO_LUN | OP_NO_UA | OP_LUN_BITS,
+		.access = ACCESS_ANY, .flags = OP_NO_LUN | OP_NO_UA | OP_LUN_BITS,
 		.timeout_s = 10, .plan = spc_plan_inquiry, .usage = { 0x12, 0x01, FF3 } },
 	[ROW_MODE_SELECT6] = {
 		ID(0x15), .name = "MODE SELECT(6)", .cdb_length = 6, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = OP_SHARED, .timeout_s = 30,
 		.plan = mode_plan_select, .params = mode_params_select,
 		.usage = { 0x15, 0x10, 0, 0, 0xff } },
+	[ROW_RESERVE6] = RESERVES(0x16, "RESERVE(6)", 6),
+	[ROW_RELEASE6] = RESERVES(0x17, "RELEASE(6)", 6),
 	[ROW_MODE_SENSE6] = {
 		ID(0x1a), .name = "MODE SENSE(6)", .cdb_length = 6, .direction = DIR_IN,
 		.access = ACCESS_READ, .flags = OP_NONE, .timeout_s = 10,
 		.plan = mode_plan_sense, .usage = { 0x1a, 0x08, FF3 } },
 	[ROW_START_STOP_UNIT] = {
 		ID(0x1b), .name = "START STOP UNIT", .cdb_length = 6, .direction = DIR_NONE,
-		.access = ACCESS_WRITE, .flags = OP_SHARED, .timeout_s = 60,
+		.access = ACCESS_START, .flags = OP_SHARED, .timeout_s = 60,
 		.plan = sbc_plan_start_stop, .usage = { 0x1b, 0x01, 0, 0x0f, 0xf7 } },
 	[ROW_PREVENT_ALLOW] = {
 		ID(0x1e), .name = "PREVENT ALLOW MEDIUM REMOVAL", .cdb_length = 6,
-		.direction = DIR_NONE, .access = ACCESS_WRITE, .flags = OP_REMOVABLE,
+		.direction = DIR_NONE, .access = ACCESS_PREVENT, .flags = OP_REMOVABLE,
 		.timeout_s = 10, .plan = sbc_plan_prevent_allow,
 		.usage = { 0x1e, 0, 0, 0, 0x03 } },
 	[ROW_READ_CAPACITY10] = {
@@ -150,10 +184,24 @@ static const struct scsi_op rows[ROWS] = {
 		.access = ACCESS_WRITE, .flags = OP_SHARED, .timeout_s = 30,
 		.plan = mode_plan_select, .params = mode_params_select,
 		.usage = { 0x55, 0x10, 0, 0, 0, 0, 0, FF2 } },
+	[ROW_RESERVE10] = RESERVES(0x56, "RESERVE(10)", 10),
+	[ROW_RELEASE10] = RESERVES(0x57, "RELEASE(10)", 10),
 	[ROW_MODE_SENSE10] = {
 		ID(0x5a), .name = "MODE SENSE(10)", .cdb_length = 10, .direction = DIR_IN,
 		.access = ACCESS_READ, .flags = OP_NONE, .timeout_s = 10,
 		.plan = mode_plan_sense, .usage = { 0x5a, 0x18, FF2, 0, 0, 0, FF2 } },
+	[ROW_PR_READ_KEYS] = PR_IN(0x00, "READ KEYS"),
+	[ROW_PR_READ_RESERVATION] = PR_IN(0x01, "READ RESERVATION"),
+	[ROW_PR_REPORT_CAPABILITIES] = PR_IN(0x02, "REPORT CAPABILITIES"),
+	[ROW_PR_READ_FULL_STATUS] = PR_IN(0x03, "READ FULL STATUS"),
+	[ROW_PR_REGISTER] = PR_OUT(0x00, "REGISTER"),
+	[ROW_PR_RESERVE] = PR_OUT(0x01, "RESERVE"),
+	[ROW_PR_RELEASE] = PR_OUT(0x02, "RELEASE"),
+	[ROW_PR_CLEAR] = PR_OUT(0x03, "CLEAR"),
+	[ROW_PR_PREEMPT] = PR_OUT(0x04, "PREEMPT"),
+	[ROW_PR_PREEMPT_AND_ABORT] = PR_OUT(0x05, "PREEMPT AND ABORT"),
+	[ROW_PR_REGISTER_IGNORE] = PR_OUT(0x06, "REGISTER AND IGNORE EXISTING KEY"),
+	[ROW_PR_REGISTER_AND_MOVE] = PR_OUT(0x07, "REGISTER AND MOVE"),
 	[ROW_READ16] = {
 		ID(0x88), .name = "READ(16)", .cdb_length = 16, .direction = DIR_IN,
 		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 30,
@@ -194,7 +242,7 @@ static const struct scsi_op rows[ROWS] = {
 		.usage = { 0x9e, 0x12, FF8, FF4 } },
 	[ROW_REPORT_LUNS] = {
 		ID(0xa0), .name = "REPORT LUNS", .cdb_length = 12, .direction = DIR_IN,
-		.access = ACCESS_ALWAYS, .flags = OP_NO_LUN | OP_NO_UA, .timeout_s = 10,
+		.access = ACCESS_ANY, .flags = OP_NO_LUN | OP_NO_UA, .timeout_s = 10,
 		.plan = spc_plan_report_luns, .usage = { 0xa0, 0, 0xff, 0, 0, 0, FF4 } },
 	[ROW_REPORT_OPCODES] = {
 		ID_SA(0xa3, 0x0c), .name = "REPORT SUPPORTED OPERATION CODES", .cdb_length = 12,
@@ -233,6 +281,8 @@ static const uint8_t first_row[256] = {
 	[0x0a] = AT(ROW_WRITE6),
 	[0x12] = AT(ROW_INQUIRY),
 	[0x15] = AT(ROW_MODE_SELECT6),
+	[0x16] = AT(ROW_RESERVE6),
+	[0x17] = AT(ROW_RELEASE6),
 	[0x1a] = AT(ROW_MODE_SENSE6),
 	[0x1b] = AT(ROW_START_STOP_UNIT),
 	[0x1e] = AT(ROW_PREVENT_ALLOW),
@@ -246,7 +296,11 @@ static const uint8_t first_row[256] = {
 	[0x41] = AT(ROW_WRITE_SAME10),
 	[0x42] = AT(ROW_UNMAP),
 	[0x55] = AT(ROW_MODE_SELECT10),
+	[0x56] = AT(ROW_RESERVE10),
+	[0x57] = AT(ROW_RELEASE10),
 	[0x5a] = AT(ROW_MODE_SENSE10),
+	[0x5e] = AT(ROW_PR_READ_KEYS),
+	[0x5f] = AT(ROW_PR_REGISTER),
 	[0x88] = AT(ROW_READ16),
 	[0x8a] = AT(ROW_WRITE16),
 	[0x8e] = AT(ROW_WRITE_VERIFY16),
@@ -263,6 +317,29 @@ static const uint8_t first_row[256] = {
 	[0xaf] = AT(ROW_VERIFY12),
 };
 /* clang-format on */
+
+enum scsi_access scsi_access_class(const struct scsi_op *op, const uint8_t *cdb)
+{
+	switch ((enum scsi_access)op->access) {
+	case ACCESS_START: /* START=1 with POWER CONDITION 0 (SBC-3 table 13) */
+		return (cdb[4] & 0xf1) == 0x01 ? ACCESS_ALWAYS : ACCESS_WRITE;
+	case ACCESS_PREVENT:
+		return cdb[4] & 0x03 ? ACCESS_WRITE : ACCESS_ANY;
+	default:
+		return op->access;
+	}
+}
+
+uint32_t scsi_access_conflicts(const struct scsi_op *op, const uint8_t *cdb)
+{
+	static const uint32_t conflicts[ACCESSES] = {
+		[ACCESS_ALWAYS] = GATE_RESERVED,
+		[ACCESS_READ] = GATE_RESERVED | GATE_NO_READ,
+		[ACCESS_WRITE] = GATE_RESERVED | GATE_NO_READ | GATE_NO_WRITE,
+	};
+
+	return conflicts[scsi_access_class(op, cdb)];
+}
 
 const struct scsi_op *scsi_op_table(unsigned *ret_n)
 {

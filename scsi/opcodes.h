@@ -13,13 +13,22 @@
 #include "scsi/nexus.h"
 #include "scsi/task.h"
 
-/* What the gate is tested for. */
+/* With what a command conflicts: the reservations of another nexus (SPC-4 table 47, SBC-3 table 13,
+ * SPC-2 table 10). */
 enum scsi_access {
 	ACCESS_UNSET,
-	ACCESS_ALWAYS, /* allowed whatever is reserved */
-	ACCESS_READ,   /* conflicts with exclusive access */
-	ACCESS_WRITE,  /* conflicts with write exclusive too */
+	ACCESS_ANY,     /* with nothing, be it RESERVE(6) */
+	ACCESS_ALWAYS,  /* with RESERVE(6) only; whatever else is reserved */
+	ACCESS_READ,    /* with exclusive access, too */
+	ACCESS_WRITE,   /* with write exclusive, too */
+	ACCESS_START,   /* START STOP UNIT: WRITE, but ALWAYS where it only starts the unit */
+	ACCESS_PREVENT, /* PREVENT ALLOW MEDIUM REMOVAL: WRITE, but ANY where it allows */
+	ACCESSES
 };
+
+/* The class of this CDB: ANY, ALWAYS, READ or WRITE; and the gate bits that it conflicts with. */
+enum scsi_access scsi_access_class(const struct scsi_op *op, const uint8_t *cdb);
+uint32_t scsi_access_conflicts(const struct scsi_op *op, const uint8_t *cdb);
 
 /* Bits of scsi_op.flags. */
 enum scsi_op_flags {
@@ -119,6 +128,10 @@ struct scsi_plan spc_plan_report_tmfs(const struct scsi_request *rq);
 struct scsi_plan mode_plan_sense(const struct scsi_request *rq);
 struct scsi_plan mode_plan_select(const struct scsi_request *rq);
 struct scsi_plan mode_params_select(const struct scsi_request *rq, const uint8_t *list, size_t n);
+struct scsi_plan pr_plan_in(const struct scsi_request *rq);
+struct scsi_plan pr_plan_out(const struct scsi_request *rq);
+struct scsi_plan pr_params_out(const struct scsi_request *rq, const uint8_t *list, size_t n);
+struct scsi_plan pr_plan_reserve(const struct scsi_request *rq); /* and RELEASE; 6 and 10 */
 struct scsi_plan sbc_plan_read_capacity10(const struct scsi_request *rq);
 struct scsi_plan sbc_plan_read_capacity16(const struct scsi_request *rq);
 struct scsi_plan sbc_plan_read(const struct scsi_request *rq);  /* 6, 10, 12, 16 */

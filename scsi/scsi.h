@@ -17,12 +17,17 @@ enum scsi_asc {
 	ASC_DEVICE_RESET = 0x2903, /* bus device reset function occurred */
 	ASC_INTERNAL_RESET = 0x2904,
 	ASC_NEXUS_LOSS = 0x2907,
+	ASC_RESERVATIONS_PREEMPTED = 0x2a03,
+	ASC_RESERVATIONS_RELEASED = 0x2a04,
+	ASC_REGISTRATIONS_PREEMPTED = 0x2a05,
 	ASC_CAPACITY_CHANGED = 0x2a09,
+	ASC_INVALID_RELEASE = 0x2604, /* invalid release of persistent reservation */
 	ASC_MICROCODE_CHANGED = 0x3f01,
 	ASC_LUNS_CHANGED = 0x3f0e,
 	ASC_INTERNAL_FAILURE = 0x4400, /* internal target failure */
 	ASC_CLEARED_BY_ISCSI = 0x477f, /* some commands cleared by iSCSI protocol event */
 	ASC_INVALID_MESSAGE = 0x4900,
+	ASC_REGISTRATION_RESOURCES = 0x5504, /* insufficient registration resources */
 };
 
 #endif

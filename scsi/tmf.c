@@ -3,6 +3,7 @@
 
 #include "scsi/exec_internal.h"
 #include "scsi/mode.h"
+#include "scsi/pr.h"
 #include "scsi/scsi.h"
 
 enum { WRITES_TIMEOUT_MS = 10000 }; /* below every host's timer for resets */
@@ -14,6 +15,11 @@ void scsi_tmf_set_reactors(struct reactor *const *set, unsigned n)
 {
 	reactors = set;
 	n_reactors = n;
+}
+
+int scsi_broadcast(struct reactor *self, struct reactor_broadcast *b)
+{
+	return reactor_broadcast(n_reactors ? reactors : &self, n_reactors ? n_reactors : 1, b);
 }
 
 static void finish(struct scsi_tmf *tmf, enum scsi_tmf_response response)
@@ -67,33 +73,14 @@ static bool is_target_reset(const struct scsi_tmf *tmf)
 }
 
 /* One nexus' part of a reset (SAM-5 6.3.3): tasks, PREVENT, unit attention. */
-static void reset_itl(struct scsi_tmf *tmf, struct itl *itl)
+static void reset_itl(struct itl *itl, void *arg)
 {
+	struct scsi_tmf *tmf = arg;
+
 	itl_abort_tasks(itl, false);
 	itl_set_prevent(itl, false);
 	/* To the sender as well: it may have been another program of that host (SAM-5 6.3.3). */
 	itl_ua(itl, is_target_reset(tmf) ? ASC_BUS_RESET : ASC_DEVICE_RESET);
-}
-
-/*
- * The itls of one LU on this reactor. They can come and go on this thread only, and one that goes
- * while the walk is on takes itself off the list.
- */
-static void reset_lu(struct scsi_tmf *tmf, struct scsi_lu *lu, struct reactor *r)
-{
-	struct list mine, *n, *pos;
-
-	list_init(&mine);
-	pthread_mutex_lock(&lu->lock);
-	list_for_each (pos, &lu->itls) {
-		struct itl *itl = list_entry(pos, struct itl, lu_node);
-
-		if (itl->nexus->reactor == r)
-			list_add_tail(&mine, &itl->walk_node);
-	}
-	pthread_mutex_unlock(&lu->lock);
-	while ((n = list_pop(&mine)))
-		reset_itl(tmf, list_entry(n, struct itl, walk_node));
 }
 
 static void reset_here(struct reactor_broadcast *b, struct reactor *r)
@@ -101,7 +88,7 @@ static void reset_here(struct reactor_broadcast *b, struct reactor *r)
 	struct scsi_tmf *tmf = container_of(b, struct scsi_tmf, broadcast);
 
 	for (unsigned i = tmf->at; i < tmf->end; i++)
-		reset_lu(tmf, tmf->map->entries[i].lu, r);
+		lu_each_itl_here(tmf->map->entries[i].lu, r, reset_itl, tmf);
 	reactor_broadcast_ack(b);
 }
 
@@ -111,17 +98,17 @@ static void reset_everywhere(struct reactor_broadcast *b)
 
 	for (unsigned i = tmf->at; i < tmf->end; i++)
 		mode_reset(tmf->map->entries[i].lu);
+	for (unsigned i = tmf->at; i < tmf->end; i++)
+		lu_release6(tmf->map->entries[i].lu, NULL);
 	begin_waiting(tmf);
 }
 
 static void reset(struct scsi_tmf *tmf)
 {
-	struct reactor *const *set = n_reactors ? reactors : &tmf->reactor;
-
 	tmf->broadcast.each = reset_here;
 	tmf->broadcast.done = reset_everywhere;
 	tmf->broadcast.reply_to = tmf->reactor;
-	if (reactor_broadcast(set, n_reactors ? n_reactors : 1, &tmf->broadcast) < 0)
+	if (scsi_broadcast(tmf->reactor, &tmf->broadcast) < 0)
 		finish(tmf, TMF_FAILED);
 }
 
@@ -154,6 +141,7 @@ static void nexus_reset(struct scsi_tmf *tmf)
 	for (unsigned i = 0; i < n->n_itls; i++) {
 		itl_abort_tasks(n->itls[i], false);
 		itl_set_prevent(n->itls[i], false);
+		lu_release6(n->itls[i]->lu, n->itls[i]);
 		itl_ua(n->itls[i], ASC_NEXUS_LOSS);
 	}
 	finish(tmf, TMF_COMPLETE);

@@ -38,6 +38,8 @@ enum scsi_tmf_response {
 
 /* All reactors, set once by daemon/main.c before the first session. */
 void scsi_tmf_set_reactors(struct reactor *const *set, unsigned n);
+/* To all of them; to self alone where none were set (tests). 0 or -ENOMEM. */
+int scsi_broadcast(struct reactor *self, struct reactor_broadcast *b);
 
 struct scsi_tmf {
 	enum scsi_tmf_function function;

@@ -6,6 +6,7 @@
  */
 #include "scsi/lu.h"
 #include "scsi/nexus.h"
+#include "scsi/nexus_internal.h"
 #include "scsi/scsi.h"
 
 #include <string.h>
@@ -45,7 +46,7 @@ static void add_reset(struct itl *itl, uint16_t code)
 	insert_first(itl, code);
 }
 
-static void add_locked(struct itl *itl, uint16_t code)
+void itl_ua_locked(struct itl *itl, uint16_t code)
 {
 	for (unsigned i = 0; i < itl->n_ua; i++)
 		if (itl->ua[i] == code)
@@ -62,7 +63,7 @@ static void add_locked(struct itl *itl, uint16_t code)
 void itl_ua(struct itl *itl, uint16_t asc_ascq)
 {
 	pthread_mutex_lock(&itl->lu->lock);
-	add_locked(itl, asc_ascq);
+	itl_ua_locked(itl, asc_ascq);
 	pthread_mutex_unlock(&itl->lu->lock);
 }
 
@@ -75,7 +76,7 @@ void lu_ua_all(struct scsi_lu *lu, uint16_t asc_ascq, const struct it_nexus *exc
 		struct itl *itl = list_entry(pos, struct itl, lu_node);
 
 		if (itl->nexus != except)
-			add_locked(itl, asc_ascq);
+			itl_ua_locked(itl, asc_ascq);
 	}
 	pthread_mutex_unlock(&lu->lock);
 }

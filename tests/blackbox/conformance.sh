@@ -17,9 +17,6 @@ any CompareAndWrite.* COMPARE AND WRITE is not offered yet
 any ExtendedCopy.* EXTENDED COPY is not offered yet
 any ReceiveCopyResults.* EXTENDED COPY is not offered yet
 any OrWrite.* ORWRITE is not offered yet
-any Prin* persistent reservations are not offered yet
-any Prout* persistent reservations are not offered yet
-any Reserve6.* RESERVE(6) is not offered yet
 any ReadDefectData* READ DEFECT DATA is not offered yet
 any Sanitize.* SANITIZE is not offered yet
 any WriteAtomic16.* WRITE ATOMIC is not offered yet

@@ -192,6 +192,17 @@ const struct iscsi_rule *policy_admit(const struct iscsi_target *t, const char *
 	return policy_candidate(policy_target_rules(t), &who, NULL);
 }
 
+bool policy_knows(const struct iscsi_target *t, const char *initiator)
+{
+	for (unsigned i = 0; i < t->n_rules; i++) {
+		const char *pattern = t->rules[i].initiator;
+
+		if (!pattern[0] || text_match(pattern, initiator))
+			return true;
+	}
+	return false;
+}
+
 const struct scsi_lun_map *policy_map(const struct iscsi_target *t, const struct iscsi_rule *rule)
 {
 	return rule && rule->map ? rule->map : t->map;

@@ -110,6 +110,8 @@ const struct iscsi_rule *policy_rule(struct iscsi_rules rules, const struct iscs
 /* Whether a target has any rule for this initiator, and may be shown to it. */
 const struct iscsi_rule *policy_admit(const struct iscsi_target *t, const char *initiator,
 				      const struct sockaddr_storage *peer);
+/* Whether any rule of a target is for an initiator of this name, wherever it comes from. */
+bool policy_knows(const struct iscsi_target *t, const char *initiator);
 static inline struct iscsi_rules policy_target_rules(const struct iscsi_target *t)
 {
 	return (struct iscsi_rules){ t->rules, t->n_rules };

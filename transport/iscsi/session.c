@@ -114,6 +114,40 @@ static const struct scsi_lun_map *shown_map(const struct iscsi_session *s)
 	return copy;
 }
 
+static bool is_new_group(const struct iscsi_target *t, unsigned portal)
+{
+	for (unsigned i = 0; i < portal; i++)
+		if (t->portals[i].tpgt == t->portals[portal].tpgt)
+			return false;
+	return true;
+}
+
+static bool target_port(struct it_nexus *n, unsigned i, uint16_t *ret_relative,
+			char ret_name[static SCSI_PORT_NAME])
+{
+	const struct iscsi_session *s = container_of(n, struct iscsi_session, nexus);
+	const struct iscsi_target *t = s->target;
+
+	for (unsigned p = 0; t && p < t->n_portals; p++) {
+		if (!is_new_group(t, p) || i--)
+			continue;
+		*ret_relative = t->portals[p].relative_port;
+		snprintf(ret_name, SCSI_PORT_NAME, "%s,t,0x%04x", s->target_name,
+			 t->portals[p].tpgt);
+		return true;
+	}
+	return false;
+}
+
+static bool admits(struct it_nexus *n, const char *initiator)
+{
+	const struct iscsi_session *s = container_of(n, struct iscsi_session, nexus);
+
+	return s->target && policy_knows(s->target, initiator);
+}
+
+static const struct nexus_neighbours neighbours = { target_port, admits };
+
 int session_start_nexus(struct iscsi_session *s)
 {
 	const struct scsi_lun_map *map = shown_map(s);
@@ -130,6 +164,7 @@ int session_start_nexus(struct iscsi_session *s)
 		if (s->target->portals[i].tpgt == s->tpgt)
 			n->relative_port = s->target->portals[i].relative_port;
 	}
+	n->neighbours = &neighbours;
 	/* Never less than the window: TASK SET FULL is for what no window prevents. */
 	n->max_tasks = s->window + SESSION_IMMEDIATE_MAX;
 	err = nexus_init(n, s->ir->reactor, map, s->reinstates ? UA_NEXUS_LOSS : UA_POWER_ON);

@@ -75,6 +75,11 @@ static void fx_setup_arena(unsigned flags, size_t arena)
 	for (int i = 0; i < FX_NEXUS; i++) {
 		memset(&fx_nexus[i], 0, sizeof(fx_nexus[i]));
 		fx_nexus[i].max_tasks = 8;
+		snprintf(fx_nexus[i].initiator_port, SCSI_PORT_NAME,
+			 "iqn.2026-01.org.example:host%d,i,0x00023d00000%d", i, i);
+		snprintf(fx_nexus[i].target_port, SCSI_PORT_NAME,
+			 "iqn.2026-01.org.example:disk,t,0x0001");
+		fx_nexus[i].relative_port = 7;
 		ck_assert_int_eq(nexus_init(&fx_nexus[i], fx_reactor, fx_map, ASC_POWER_ON), 0);
 		fx_take_ua(&fx_nexus[i]);
 	}
