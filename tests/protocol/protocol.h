@@ -115,7 +115,8 @@ suite_fn login_suite, login_refused_suite, login_text_suite, keys_suite, text_su
     discovery_suite, nop_suite, command_suite, data_out_suite, data_wrong_suite, data_in_suite,
     residual_suite, tmf_suite, abort_suite, logout_suite, reject_suite, cmdsn_suite, session_suite,
     digest_suite, lun_suite, scsi_suite, time_suite, stats_suite, fuzz_suite, chap_suite,
-    chap_values_suite, unh_numbers_suite, unh_data_suite, unh_data_in_suite;
+    chap_values_suite, unh_numbers_suite, unh_data_suite, unh_data_in_suite, unh_tasks_suite,
+    unh_ping_suite, unh_digest_suite, unh_text_suite;
 void add_rows(TCase *c, const TTest *test, int rows);
 #define add(c, test)             add_rows(c, test, 1)
 #define add_table(c, test, rows) add_rows(c, test, (int)(sizeof(rows) / sizeof((rows)[0])))
