@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -82,6 +83,16 @@ int config_parse_address(const char *text, struct config_address *ret)
 		ret->port = (uint16_t)port;
 	}
 	return parse_host(ret, *text == '[');
+}
+
+bool config_next_address(const char **list, char word[static CONFIG_ADDRESS_MAX])
+{
+	const char *p = *list + strspn(*list, " ,");
+	size_t n = strcspn(p, " ,");
+
+	snprintf(word, CONFIG_ADDRESS_MAX, "%.*s", (int)(n < INT_MAX ? n : INT_MAX), p);
+	*list = p + n;
+	return n;
 }
 
 bool config_address_is_wildcard(const struct config_address *a)

@@ -25,6 +25,9 @@ struct config_address {
 
 /* An IPv6 address may stand alone without brackets; with a port it has them. 0 or -EINVAL. */
 int config_parse_address(const char *text, struct config_address *ret);
+/* The next of a list parted by blanks or commas, at most CONFIG_ADDRESS_MAX - 1 bytes of it; false
+ * at the end. */
+bool config_next_address(const char **list, char word[static CONFIG_ADDRESS_MAX]);
 /* "0.0.0.0", "::": of no use to anybody else. */
 bool config_address_is_wildcard(const struct config_address *a);
 /* As the text keys of iSCSI want it (RFC 7143 13.8): brackets for IPv6, and the port. */

@@ -63,39 +63,6 @@ static int check_daemon(const struct config_daemon *d, struct config_error *err)
 	return 0;
 }
 
-static bool is_wildcard(const struct config_portal *p)
-{
-	return !strcmp(p->address, "0.0.0.0") || !strcmp(p->address, "::");
-}
-
-static int check_portal(const struct config *c, unsigned i, struct config_error *err)
-{
-	const struct config_portal *p = &c->portals[i];
-	bool v6 = strchr(p->address, ':');
-	uint8_t bytes[16];
-	char buf[300];
-
-	if (inet_pton(v6 ? AF_INET6 : AF_INET, p->address, bytes) != 1)
-		return refuse(err, &p->origin,
-			      "portal %s: not a numeric IPv4 or IPv6 address; write one such as "
-			      "\"192.0.2.1\", \"0.0.0.0\" or \"::\", without brackets",
-			      p->address);
-	for (unsigned j = 0; j < i; j++) {
-		const struct config_portal *q = &c->portals[j];
-		bool same_family = v6 == !!strchr(q->address, ':');
-
-		if (!p->port || p->port != q->port || !same_family ||
-		    strcmp(p->transport, q->transport) != 0)
-			continue;
-		if (!strcmp(p->address, q->address) || is_wildcard(p) || is_wildcard(q))
-			return refuse(err, &p->origin,
-				      "portal %s port %u: portal %s (%s) has that port already; "
-				      "remove one or give it another port",
-				      p->address, p->port, q->address, where(&q->origin, buf));
-	}
-	return 0;
-}
-
 static bool lu_name_good(const char *name)
 {
 	if (!isalnum((unsigned char)name[0]))

@@ -49,7 +49,8 @@ static inline const char *where(const struct config_origin *o, char buf[static 3
 
 /* check_account.c: all accounts, and secrets between them. */
 int check_accounts(const struct config *c, struct config_error *err);
-/* check_address.c: where logins to a target are sent. */
+/* check_address.c: portals, and where logins to a target are sent. */
+int check_portal(const struct config *c, unsigned i, struct config_error *err);
 int check_redirect(const struct config_target *t, struct config_error *err);
 
 #endif

@@ -35,6 +35,7 @@ struct config_daemon {
 	char *node_name;             /* used for names made up for new targets; the host name */
 	char *user;                  /* NULL: stay who we are; else drop to it after start */
 	char *store_paths;           /* NULL, or folders parted by ':' where the helper may open */
+	bool advertise_all_families; /* tell initiators also addresses of the other family */
 	unsigned n_discovery_access; /* none: everybody may discover */
 	struct config_access *discovery_access; /* initiator, network, account and any only */
 };
@@ -59,6 +60,8 @@ struct config_portal {
 	uint16_t port;   /* 3260 */
 	uint16_t group;  /* target portal group tag, 1 */
 	char *transport; /* "tcp" */
+	char *advertise; /* what initiators are told: addresses, "here" or "none"; NULL: see
+			    hawser.conf(5) */
 };
 
 struct config_lu {
@@ -156,6 +159,10 @@ int config_parse_text(const char *text, const char *name, struct config **ret,
 /* What a table cannot say: duplicate names, LUN clashes, IQN syntax, references to LUs, two LUs on
  * one path, access rules that contradict. 0 or -EINVAL with *err. */
 int config_check(const struct config *c, struct config_error *err);
+
+/* Two portals that cannot listen beside each other: the same port, and the same address or a
+ * wildcard of that family on either side. */
+bool config_portals_clash(const struct config_portal *a, const struct config_portal *b);
 
 /* Reads the files that accounts name, and judges who else can read the secrets: whatever is open to
  * everybody is refused. config_parse_file does it. 0 or -EINVAL with *err. */

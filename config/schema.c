@@ -58,6 +58,8 @@ static const struct config_setting daemon_settings[] = {
 	       .help = "user to become after the start; stores are then opened by a helper"),
 	DAEMON(store_paths, TEXT, .max = 4000, .restart = true,
 	       .help = "folders, parted by colons, where the helper may open stores"),
+	DAEMON(advertise_all_families, BOOL, .def = "false",
+	       .help = "tell initiators also the addresses of the family by which they have not come"),
 	{ .name = "discovery_access", LIST(config_daemon, discovery_access), .max = 256,
 	  .scope = &discovery_scope, .help = "who may discover; everybody if empty" },
 	{ 0 },
@@ -71,6 +73,8 @@ static const struct config_setting portal_settings[] = {
 	PORTAL(address, TEXT, .max = 63, .def = "0.0.0.0", .help = "numeric IPv4 or IPv6 address"),
 	PORTAL(port, NUMBER, .max = 65535, .def = "3260", .help = "port; 0: chosen by the kernel"),
 	PORTAL(group, NUMBER, .max = 65535, .def = "1", .help = "target portal group tag"),
+	PORTAL(advertise, TEXT, .max = 1000,
+	       .help = "addresses that initiators are told; \"here\": the one they came to; \"none\""),
 	PORTAL(transport, WORD, .choices = "tcp", .def = "tcp", .help = "transport"),
 	{ 0 },
 };

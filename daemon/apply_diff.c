@@ -219,7 +219,7 @@ bool apply_wants_portal(const struct apply_run *run, const struct node_portal *n
 	const struct config *c = run->request->desired;
 
 	for (unsigned i = 0; i < c->n_portals; i++)
-		if (config_object_equal(&config_portal_scope, &np->config, &c->portals[i]))
+		if (node_portal_is(&np->config, &c->portals[i]))
 			return true;
 	return false;
 }
@@ -230,10 +230,14 @@ static enum apply_result diff_portals(struct apply_run *run)
 	struct list *l;
 
 	for (unsigned i = 0; i < c->n_portals; i++) {
+		struct node_portal *have = node_find_portal(&run->daemon->node, &c->portals[i]);
 		struct apply_portal *ap;
 
-		if (node_find_portal(&run->daemon->node, &c->portals[i]))
+		if (have) {
+			run->request->n_changes += !config_object_equal(
+			    &config_portal_scope, &have->config, &c->portals[i]);
 			continue;
+		}
 		ap = calloc(1, sizeof(*ap));
 		if (ap)
 			ap->made = calloc(1, sizeof(*ap->made));

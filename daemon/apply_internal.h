@@ -77,6 +77,10 @@ void apply_unlisten(struct apply_run *run); /* undoes it */
 struct iscsi_policy *apply_policy(struct apply_run *run);
 /* Gives relative target port identifiers to targets in groups that have none; into the change. */
 enum apply_result apply_number_ports(struct apply_run *run);
+/* The configuration as it will be; after the switch, as it is. */
+const struct config *apply_wanted(const struct apply_run *run);
+/* apply_address.c: what initiators are told of portals. 0 or -ENOMEM. */
+int apply_addresses(struct apply_run *run, struct iscsi_policy *p);
 /* The LU of this name as it will be. */
 struct node_lu *apply_find_lu(const struct apply_run *run, const char *name);
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* After the switch the wanted configuration is the one in force. */
-static const struct config *wanted(const struct apply_run *run)
+const struct config *apply_wanted(const struct apply_run *run)
 {
 	return run->request->desired ? run->request->desired : run->daemon->node.config;
 }
@@ -212,41 +212,25 @@ static void fill_keys(const struct config_target *t, struct key_limits *k)
 		k->immediate_data = (uint32_t)t->immediate_data;
 }
 
-/* The port that the portal really has: asked 0, the kernel chose. */
-static uint16_t real_port(const struct apply_run *run, const struct config_portal *p)
+static int fill_groups(struct apply_run *run, const struct config_target *t,
+		       struct iscsi_target *to)
 {
-	struct node_portal *np = node_find_portal(&run->daemon->node, p);
-	struct list *l;
+	const struct config *c = apply_wanted(run);
 
-	list_for_each (l, &run->portals) {
-		struct apply_portal *ap = list_entry(l, struct apply_portal, node);
-
-		if (ap->made && config_object_equal(&config_portal_scope, &ap->made->config, p))
-			np = ap->made;
-	}
-	return np && np->portal && np->portal->port ? np->portal->port : p->port;
-}
-
-static int fill_portals(struct apply_run *run, const struct config_target *t,
-			struct iscsi_target *to)
-{
-	const struct config *c = wanted(run);
-
-	to->portals = calloc(c->n_portals ? c->n_portals : 1, sizeof(*to->portals));
-	if (!to->portals)
+	to->groups = calloc(c->n_portals ? c->n_portals : 1, sizeof(*to->groups));
+	if (!to->groups)
 		return -1;
 	for (unsigned i = 0; i < c->n_portals; i++) {
-		const struct config_portal *p = &c->portals[i];
-		struct iscsi_target_portal *tp = &to->portals[to->n_portals];
-		bool v6 = strchr(p->address, ':');
+		uint16_t tag = c->portals[i].group;
+		bool known = !in_group(t, tag);
 
-		if (!in_group(t, p->group))
-			continue;
-		snprintf(tp->address, sizeof(tp->address), v6 ? "[%.60s]" : "%.60s", p->address);
-		tp->port = real_port(run, p);
-		tp->tpgt = p->group;
-		tp->relative_port = port_id(run->request, t->name, p->group);
-		to->n_portals++;
+		for (unsigned j = 0; j < to->n_groups; j++)
+			known |= to->groups[j].tpgt == tag;
+		if (!known)
+			to->groups[to->n_groups++] = (struct iscsi_target_group){
+				.tpgt = tag,
+				.relative_port = port_id(run->request, t->name, tag),
+			};
 	}
 	return 0;
 }
@@ -295,7 +279,7 @@ static int fill_target(struct apply_run *run, const struct config_target *t,
 		if (fill_rule(run, &t->access[i], &to->rules[i]))
 			return -1;
 	}
-	return fill_redirect(t, to) || fill_portals(run, t, to) ? -1 : 0;
+	return fill_redirect(t, to) || fill_groups(run, t, to) ? -1 : 0;
 }
 
 struct by_name {
@@ -339,7 +323,7 @@ static void fill_limits(const struct config_daemon *d, struct iscsi_policy *p)
 
 struct iscsi_policy *apply_policy(struct apply_run *run)
 {
-	const struct config *c = wanted(run);
+	const struct config *c = apply_wanted(run);
 	struct by_name *sorted = calloc(c->n_targets ? c->n_targets : 1, sizeof(*sorted));
 	struct iscsi_policy *p = policy_alloc(c->n_targets);
 	bool good = sorted && p;
@@ -349,7 +333,8 @@ struct iscsi_policy *apply_policy(struct apply_run *run)
 	if (good) {
 		qsort(sorted, c->n_targets, sizeof(*sorted), compare_names);
 		fill_limits(&c->daemon, p);
-		good = fill_accounts(c, p) && fill_discovery(run, &c->daemon, p);
+		good = fill_accounts(c, p) && fill_discovery(run, &c->daemon, p) &&
+		       !apply_addresses(run, p);
 	}
 	for (unsigned i = 0; i < c->n_targets && good; i++)
 		good = !fill_target(run, sorted[i].target, &p->targets[i]);

@@ -28,11 +28,20 @@ static const char *remedy(int error)
 		return "another program listens there; stop it or choose another port";
 	case EADDRNOTAVAIL:
 		return "this machine has no such address; see \"ip address\"";
+	case EAFNOSUPPORT:
+		return "this machine does without that family of addresses";
 	case EACCES:
 		return "ports below 1024 need privileges; choose a higher one";
 	default:
 		return "choose another address or port";
 	}
+}
+
+/* A configuration for machines with and without IPv6 is good for both: nobody can come to the
+ * portals of a family that is not there. */
+static bool may_do_without(const struct apply_run *run, int error)
+{
+	return run->lenient && error == EAFNOSUPPORT;
 }
 
 static int listen_one(struct daemon *d, struct node_portal *np)
@@ -86,6 +95,11 @@ enum apply_result apply_listen(struct apply_run *run)
 					     : list_entry(l, struct apply_portal, node)->made;
 		int r = listen_one(d, np);
 
+		if (r && may_do_without(run, -r)) {
+			log_warn(LOG_DAEMON, "portal %s port %u: not there: %s", np->config.address,
+				 np->config.port, remedy(-r));
+			continue;
+		}
 		if (r) {
 			apply_refuse(run->request, APPLY_FAILED,
 				     "portal %s port %u: cannot listen: %s; %s", np->config.address,

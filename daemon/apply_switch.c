@@ -38,6 +38,22 @@ static void switch_lus(struct apply_run *run)
 	}
 }
 
+/* What is told of portals that stay, and where they stand. Without memory the old is shown. */
+static void refresh_portals(struct apply_run *run)
+{
+	const struct config *c = run->request->desired;
+
+	for (unsigned i = 0; i < c->n_portals; i++) {
+		struct node_portal *np = node_find_portal(&run->daemon->node, &c->portals[i]);
+		struct config_portal copy = { 0 };
+
+		if (!np || config_object_copy(&config_portal_scope, &copy, &c->portals[i]))
+			continue;
+		config_object_clear(&config_portal_scope, &np->config);
+		np->config = copy;
+	}
+}
+
 static void switch_portals(struct apply_run *run)
 {
 	struct node *n = &run->daemon->node;
@@ -55,6 +71,7 @@ static void switch_portals(struct apply_run *run)
 		list_add_tail(&n->portals, &ap->made->node);
 		ap->made = NULL;
 	}
+	refresh_portals(run);
 }
 
 static void set_log_level(const struct config *old, const struct config *c)

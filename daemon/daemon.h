@@ -21,6 +21,7 @@
 
 struct admin;
 struct helper;
+struct interfaces;
 struct service;
 struct state;
 struct stop;
@@ -52,8 +53,9 @@ struct daemon {
 	struct state *state;
 	struct admin *admin; /* NULL: no socket */
 	struct service *service;
-	struct helper *helper; /* NULL: stores are opened by the process itself */
-	struct stop *stop;     /* not NULL: the process is ending */
+	struct helper *helper;         /* NULL: stores are opened by the process itself */
+	struct interfaces *interfaces; /* NULL: not watched */
+	struct stop *stop;             /* not NULL: the process is ending */
 	uint64_t started_ms;
 	int exit_status;
 };

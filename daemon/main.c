@@ -11,6 +11,7 @@
 #include "daemon/boot.h"
 #include "daemon/daemon.h"
 #include "daemon/helper.h"
+#include "daemon/interfaces.h"
 #include "daemon/service.h"
 #include "daemon/state.h"
 #include "daemon/stop.h"
@@ -240,6 +241,10 @@ static int prepare(struct start *s)
 		r = offload_start(OFFLOAD_THREADS);
 	if (!r)
 		r = state_start(d->state);
+	if (!r && interfaces_start(d, &d->interfaces))
+		log_warn(LOG_DAEMON,
+			 "the addresses of the machine cannot be watched; of portals at "
+			 "wildcard addresses only the one is told that is come to");
 	return r ? fail_early("control reactor", r) : 0;
 }
 
@@ -276,6 +281,7 @@ static void tear_down(struct start *s)
 		log_error(LOG_DAEMON, "a store's call still hangs; leaving it to the kernel");
 		_exit(1);
 	}
+	interfaces_stop(d->interfaces);
 	state_close(d->state);
 	helper_stop(d->helper);
 	service_destroy(d->service);

@@ -34,6 +34,12 @@ struct node_lu *node_find_lu(const struct node *n, const char *name)
 	return NULL;
 }
 
+bool node_portal_is(const struct config_portal *a, const struct config_portal *b)
+{
+	return !strcmp(a->address, b->address) && a->port == b->port && a->group == b->group &&
+	       !strcmp(a->transport, b->transport);
+}
+
 struct node_portal *node_find_portal(const struct node *n, const struct config_portal *p)
 {
 	struct list *l;
@@ -41,7 +47,7 @@ struct node_portal *node_find_portal(const struct node *n, const struct config_p
 	list_for_each (l, &n->portals) {
 		struct node_portal *np = list_entry(l, struct node_portal, node);
 
-		if (config_object_equal(&config_portal_scope, &np->config, p))
+		if (node_portal_is(&np->config, p))
 			return np;
 	}
 	return NULL;

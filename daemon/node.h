@@ -63,6 +63,8 @@ struct node {
 
 void node_init(struct node *n, struct daemon *d);
 struct node_lu *node_find_lu(const struct node *n, const char *name);
+/* One portal, whatever is told of it: it goes on listening when only that changes. */
+bool node_portal_is(const struct config_portal *a, const struct config_portal *b);
 struct node_portal *node_find_portal(const struct node *n, const struct config_portal *p);
 
 /* Opening a store: parameters are copied, done runs on the control reactor with store or why. */

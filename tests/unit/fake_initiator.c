@@ -34,12 +34,20 @@ void fake_policy_target(struct iscsi_policy *p, unsigned i, const char *name, un
 		abort();
 }
 
-void fake_policy_portals(struct iscsi_target *t, unsigned n)
+void fake_policy_group(struct iscsi_target *t, uint16_t tpgt)
 {
-	t->n_portals = n;
-	t->portals = calloc(n, sizeof(*t->portals));
-	if (!t->portals)
+	t->groups = reallocarray(t->groups, t->n_groups + 1, sizeof(*t->groups));
+	if (!t->groups)
 		abort();
+	t->groups[t->n_groups++] = (struct iscsi_target_group){ tpgt, (uint16_t)(t->n_groups + 1) };
+}
+
+void fake_policy_address(struct iscsi_policy *p, const struct iscsi_address *a)
+{
+	p->addresses = reallocarray(p->addresses, p->n_addresses + 1, sizeof(*a));
+	if (!p->addresses)
+		abort();
+	p->addresses[p->n_addresses++] = *a;
 }
 
 struct fake_initiator fake_initiator(struct fake_net *n)

@@ -36,7 +36,9 @@ struct fake_initiator {
 struct iscsi_policy *fake_policy(unsigned n_targets);
 /* Gives target i a name and n rules, zeroed: they admit anybody. */
 void fake_policy_target(struct iscsi_policy *p, unsigned i, const char *name, unsigned n_rules);
-void fake_policy_portals(struct iscsi_target *t, unsigned n);
+/* One portal group more by which it can be reached, and one address of a group. */
+void fake_policy_group(struct iscsi_target *t, uint16_t tpgt);
+void fake_policy_address(struct iscsi_policy *p, const struct iscsi_address *a);
 
 /* Connects, ISID 00 02 3d 00 00 01, CmdSN 1. */
 struct fake_initiator fake_initiator(struct fake_net *n);

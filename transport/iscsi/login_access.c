@@ -87,20 +87,11 @@ enum iscsi_login_status login_declare(struct iscsi_login *l, enum key_id id, con
 	}
 }
 
-/* Is the target to be had at the portal that the initiator has come to? */
-static bool at_portal(const struct iscsi_target *t, const struct portal *p)
-{
-	for (unsigned i = 0; i < t->n_portals; i++)
-		if (t->portals[i].tpgt == p->tpgt)
-			return true;
-	return t->n_portals == 0;
-}
-
 static enum iscsi_login_status check_target(struct iscsi_login *l)
 {
 	const struct iscsi_target *t = policy_find(l->policy, l->target_name);
 
-	if (!t || !at_portal(t, l->conn->portal))
+	if (!t || !policy_in_group(t, l->conn->portal->tpgt))
 		return LOGIN_NOT_FOUND;
 	if (!policy_admit(t, l->initiator, &l->conn->peer))
 		return LOGIN_AUTHORIZATION_FAILURE;

@@ -72,7 +72,7 @@ static void rules_free(struct iscsi_rule *rules, unsigned n)
 static void target_clear(struct iscsi_target *t)
 {
 	rules_free(t->rules, t->n_rules);
-	free(t->portals);
+	free(t->groups);
 	free(t->redirect_groups);
 	lun_map_unref(t->map);
 }
@@ -91,6 +91,8 @@ void policy_unref(const struct iscsi_policy *p)
 	for (unsigned i = 0; i < owned->n_accounts; i++)
 		chap_account_clear(&owned->accounts[i]);
 	free(owned->accounts);
+	free(owned->addresses);
+	free(owned->interfaces);
 	rules_free(owned->discovery, owned->n_discovery);
 	free(owned->targets);
 	free(owned);
@@ -104,6 +106,14 @@ static int compare_name(const void *name, const void *target)
 const struct iscsi_target *policy_find(const struct iscsi_policy *p, const char *name)
 {
 	return bsearch(name, p->targets, p->n_targets, sizeof(*p->targets), compare_name);
+}
+
+bool policy_in_group(const struct iscsi_target *t, uint16_t tpgt)
+{
+	for (unsigned i = 0; i < t->n_groups; i++)
+		if (t->groups[i].tpgt == tpgt)
+			return true;
+	return !t->n_groups;
 }
 
 bool policy_redirects(const struct iscsi_target *t, uint16_t tpgt)

@@ -34,11 +34,32 @@ struct iscsi_rule {
 	const struct scsi_lun_map *map; /* NULL: the target's own */
 };
 
-struct iscsi_target_portal {
-	char address[64]; /* numeric, brackets for IPv6; "0.0.0.0" and "[::]" are replaced by the
-			     address that the initiator connected to */
+#define ISCSI_ADDRESS_MAX 264 /* a host name, or an IPv6 address in brackets */
+
+enum iscsi_address_kind {
+	ISCSI_ADDRESS_FIXED,    /* what the portal is bound to, or what the administrator says */
+	ISCSI_ADDRESS_ANY,      /* a wildcard: any address of the machine of that family */
+	ISCSI_ADDRESS_ANY_HERE, /* likewise, but told is only the one that an initiator came to */
+};
+
+/* Where a portal group can be reached, as initiators are told. */
+struct iscsi_address {
+	enum iscsi_address_kind kind;
+	uint8_t family; /* AF_INET, AF_INET6; FIXED: AF_UNSPEC is a host name */
 	uint16_t port, tpgt;
-	uint16_t relative_port; /* relative target port identifier (SPC-4) of this group */
+	char host[ISCSI_ADDRESS_MAX]; /* FIXED; with brackets for IPv6, without port */
+};
+
+/* An address of the machine that others can reach: no loopback, nothing link-local. */
+struct iscsi_interface {
+	uint8_t family;
+	char host[56]; /* with brackets for IPv6 */
+};
+
+/* A portal group by which a target can be reached. */
+struct iscsi_target_group {
+	uint16_t tpgt;
+	uint16_t relative_port; /* relative target port identifier (SPC-4) */
 };
 
 struct iscsi_target {
@@ -55,8 +76,8 @@ struct iscsi_target {
 	unsigned n_rules;       /* none: nobody is admitted */
 	struct iscsi_rule *rules;
 	const struct scsi_lun_map *map;
-	unsigned n_portals;
-	struct iscsi_target_portal *portals;
+	unsigned n_groups; /* none: any */
+	struct iscsi_target_group *groups;
 };
 
 struct iscsi_policy {
@@ -69,7 +90,13 @@ struct iscsi_policy {
 	unsigned n_discovery;         /* none: everybody may discover, and proves nothing */
 	struct iscsi_rule *discovery; /* rules of discovery sessions */
 	struct key_limits keys;       /* for discovery sessions */
-	unsigned login_timeout_s;     /* 15 */
+	unsigned n_addresses;
+	struct iscsi_address *addresses; /* of all portals that are advertised */
+	unsigned n_interfaces;
+	struct iscsi_interface *interfaces;
+	bool
+	    all_families; /* tell also addresses of the family by which an initiator has not come */
+	unsigned login_timeout_s;               /* 15 */
 	unsigned nop_interval_s, nop_timeout_s; /* 30, 60; interval 0: no pings */
 	bool nop_strict; /* drop on a missing answer though other PDUs arrive */
 	unsigned max_sessions, max_connections, max_unauthenticated;
@@ -83,6 +110,8 @@ void policy_unref(const struct iscsi_policy *p); /* NULL allowed */
 
 /* NULL: no such target. Names compare as stored (lower case, RFC 3722). */
 const struct iscsi_target *policy_find(const struct iscsi_policy *p, const char *name);
+/* The target can be reached by this portal group. */
+bool policy_in_group(const struct iscsi_target *t, uint16_t tpgt);
 /* Logins that come by this portal group are sent elsewhere. */
 bool policy_redirects(const struct iscsi_target *t, uint16_t tpgt);
 /* NULL: no such account. */

@@ -160,9 +160,9 @@ int session_start_nexus(struct iscsi_session *s)
 	snprintf(n->initiator_port, sizeof(n->initiator_port), "%s,i,0x%012llx", s->initiator,
 		 (unsigned long long)get_be48(s->isid));
 	snprintf(n->target_port, sizeof(n->target_port), "%s,t,0x%04x", s->target_name, s->tpgt);
-	for (unsigned i = 0; i < s->target->n_portals; i++) {
-		if (s->target->portals[i].tpgt == s->tpgt)
-			n->relative_port = s->target->portals[i].relative_port;
+	for (unsigned i = 0; i < s->target->n_groups; i++) {
+		if (s->target->groups[i].tpgt == s->tpgt)
+			n->relative_port = s->target->groups[i].relative_port;
 	}
 	n->neighbours = &neighbours;
 	/* Never less than the window: TASK SET FULL is for what no window prevents. */

@@ -73,9 +73,28 @@ START_TEST(portals)
 {
 	bad("portals = ( { address = \"localhost\"; } );", "numeric");
 	bad("portals = ( { address = \"[::1]\"; } );", "brackets");
-	bad("portals = ( { }, { } );", "has that port already");
-	bad("portals = ( { }, { address = \"127.0.0.1\"; } );", "has that port already");
+	bad("portals = ( { }, { } );", "is the same");
+	bad("portals = ( { address = \"::1\"; }, { address = \"0:0::1\"; } );", "is the same");
+	bad("portals = ( { }, { address = \"127.0.0.1\"; } );",
+	    "covered by the wildcard portal 0.0.0.0 (test.conf:1)");
+	bad("portals = ( { address = \"127.0.0.1\"; }, { } );", "would cover portal 127.0.0.1");
+	bad("portals = ( { address = \"0::0\"; }, { address = \"::1\"; } );", "use --replace");
+	good("portals = ( { }, { address = \"::\"; } );");
+	good("portals = ( { }, { address = \"127.0.0.1\"; port = 3261; } );");
 	good("portals = ( { address = \"127.0.0.1\"; }, { address = \"127.0.0.2\"; } );");
+}
+END_TEST
+
+START_TEST(advertised_addresses)
+{
+	bad("portals = ( { advertise = \"\"; } );", "is empty");
+	bad("portals = ( { advertise = \"0.0.0.0\"; } );", "could go to");
+	bad("portals = ( { advertise = \"192.0.2.7, [::]:3260\"; } );", "\"[::]:3260\"");
+	bad("portals = ( { advertise = \"192.0.2.7 here\"; } );", "alone");
+	bad("portals = ( { advertise = \"192.0.2.7:x\"; } );", "could go to");
+	good("portals = ( { advertise = \"none\"; }, { address = \"::\"; advertise = \"here\"; } "
+	     ");");
+	good("portals = ( { advertise = \"192.0.2.7, a.example:860 [2001:db8::7]:3261\"; } );");
 }
 END_TEST
 
@@ -175,5 +194,5 @@ START_TEST(networks)
 }
 END_TEST
 
-UNIT_MAIN("config/check", whole_is_good, daemon_settings, portals, logical_units, targets,
-	  redirections, access_rules, networks)
+UNIT_MAIN("config/check", whole_is_good, daemon_settings, portals, advertised_addresses,
+	  logical_units, targets, redirections, access_rules, networks)

@@ -303,6 +303,41 @@ START_TEST(targets_move)
 }
 END_TEST
 
+/* fault-C05 */
+START_TEST(portals_that_clash)
+{
+	struct world w;
+	const struct node_portal *np;
+
+	start(&w); /* 127.0.0.1:3260 from the file */
+	bad(&w, "portal.create", "{\"address\":\"0.0.0.0\"}", ADMIN_REFUSED, "would cover");
+	bad(&w, "portal.create", "{\"address\":\"0.0.0.0\",\"replace\":true}", ADMIN_CONFLICT,
+	    "stems from");
+	good(&w, "portal.create", "{\"address\":\"0.0.0.0\",\"port\":99}");
+	bad(&w, "portal.create", "{\"address\":\"127.0.0.2\",\"port\":99}", ADMIN_REFUSED,
+	    "covered by the wildcard portal 0.0.0.0 (made at run time)");
+	good(&w, "portal.create", "{\"address\":\"127.0.0.2\",\"port\":99,\"replace\":true}");
+	ck_assert_uint_eq(listening, 2);
+	ck_assert_uint_eq(w.d.node.config->n_portals, 2);
+	ck_assert_str_eq(w.d.node.config->portals[1].address, "127.0.0.2");
+	/* What is told of it changes; it goes on listening. */
+	np = list_entry(w.d.node.portals.prev, struct node_portal, node);
+	good(&w, "portal.set",
+	     "{\"address\":\"127.0.0.2\",\"port\":99,\"advertise\":\"a.example\"}");
+	ck_assert_ptr_eq(np, list_entry(w.d.node.portals.prev, struct node_portal, node));
+	ck_assert_str_eq(np->config.advertise, "a.example");
+	bad(&w, "portal.set", "{\"address\":\"127.0.0.2\",\"port\":99,\"advertise\":\"::\"}",
+	    ADMIN_REFUSED, "could go to");
+	good(&w, "portal.set", "{\"address\":\"127.0.0.2\",\"port\":99}");
+	ck_assert_ptr_null(np->config.advertise);
+	bad(&w, "portal.set", "{\"address\":\"127.0.0.1\",\"port\":3260}", ADMIN_CONFLICT,
+	    "stems from");
+	good(&w, "portal.delete", "{\"address\":\"127.0.0.2\",\"port\":99}");
+	ck_assert_uint_eq(listening, 1);
+	world_end(&w);
+}
+END_TEST
+
 START_TEST(names_are_made_up)
 {
 	json_t *a, *b;
@@ -374,4 +409,5 @@ END_TEST
 UNIT_MAIN("daemon/admin", what_is_no_request, readers_change_nothing, every_method_is_whole,
 	  made_at_run_time_survives_a_restart, case_of_names_does_not_matter,
 	  what_stems_from_the_file_stays, units_and_numbers, rules_of_access, targets_move,
-	  names_are_made_up, what_cannot_be_kept_is_refused, text_of_what_is_in_force)
+	  portals_that_clash, names_are_made_up, what_cannot_be_kept_is_refused,
+	  text_of_what_is_in_force)

@@ -1,152 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SendTargets and the text requests of full-feature phase. */
+/* The text requests of full-feature phase. */
 #include "transport/iscsi/text_request.c"
 
-#include "tests/unit/fake_initiator.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/iscsi/discovery_fixture.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
-
-#define FINAL 0x80
-#define MORE  0x40
-#define NEW   ISCSI_TAG_RESERVED
-
-static struct fake_net net;
-static struct iscsi_policy *policy;
-
-/* Targets: disk admits all; hidden somebody else; plain all, without portals of its own. */
-static void setup(void)
-{
-	struct iscsi_target *t;
-
-	policy = policy_alloc(3);
-	t = policy->targets;
-	fake_policy_target(policy, 0, FAKE_TARGET, 1);
-	fake_policy_target(policy, 1, FAKE_TARGET "-hidden", 1);
-	strcpy(t[1].rules[0].initiator, "iqn.2001-04.com.example:other");
-	fake_policy_target(policy, 2, FAKE_TARGET "-plain", 1);
-	fake_policy_portals(&t[0], 6);
-	t[0].portals[0] = (struct iscsi_target_portal){ "0.0.0.0", 3260, 1, 1 };
-	t[0].portals[1] = (struct iscsi_target_portal){ "192.0.2.10", 3260, 1, 1 };
-	t[0].portals[2] = (struct iscsi_target_portal){ "[::]", 3260, 1, 1 };
-	t[0].portals[3] = (struct iscsi_target_portal){ "[2001:db8::1]", 3261, 1, 1 };
-	t[0].portals[4] = (struct iscsi_target_portal){ "198.51.100.1", 860, 0, 2 };
-	t[0].portals[5] = (struct iscsi_target_portal){ "198.51.100.2", 860, 65535, 3 };
-	fake_net_start(&net, policy);
-}
-
-static void teardown(void)
-{
-	fake_net_stop(&net);
-}
-
-static void check_final(struct fake_pdu *p, const char *text, size_t length)
-{
-	ck_assert_uint_eq(fake_opcode(p), ISCSI_OP_TEXT_RESPONSE);
-	ck_assert_uint_eq(p->bhs[1], FINAL);
-	ck_assert_uint_eq(fake_ttt(p), NEW);
-	ck_assert_msg(p->length == length && !memcmp(p->data, text, length),
-		      "%u bytes beginning with %s", p->length, (const char *)p->data);
-	free(p);
-}
-#define CHECK_FINAL(p, text) check_final(p, text, sizeof(text) - 1)
-
-static void check_reject(struct fake_pdu *p, unsigned reason)
-{
-	ck_assert_uint_eq(fake_opcode(p), ISCSI_OP_REJECT);
-	ck_assert_uint_eq(p->bhs[2], reason);
-	free(p);
-}
-
-#define DISK                                                                                       \
-	"TargetName=" FAKE_TARGET "\0TargetAddress=192.0.2.10:3260,1\0"                            \
-	"TargetAddress=[2001:db8::1]:3261,1\0TargetAddress=198.51.100.1:860,0\0"                   \
-	"TargetAddress=198.51.100.2:860,65535\0"
-#define PLAIN "TargetName=" FAKE_TARGET "-plain\0TargetAddress=192.0.2.10:3260,1\0"
-
-START_TEST(send_targets_all)
-{
-	struct fake_initiator i = fake_logged_in(&net, FAKE_DISCOVERY);
-
-	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=All\n"), DISK PLAIN);
-	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=" FAKE_TARGET "-plain\n"), PLAIN);
-	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=" FAKE_TARGET "-hidden\n"), "");
-	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=" FAKE_TARGET "-unknown\n"), "");
-	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=foo bar\n"), "");
-	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=\n"), "");
-}
-END_TEST
-
-/* What the connection's own address makes of wildcards. */
-START_TEST(wildcards)
-{
-	static const struct {
-		const char *local, *first;
-	} rows[] = {
-		{ "192.0.2.77", "192.0.2.77:3260,1" },
-		{ "::ffff:192.0.2.77", "192.0.2.77:3260,1" },
-		{ "2001:db8::7", "[2001:db8::7]:3260,1" },
-		{ "fe80::7", "[2001:db8::1]:3261,1" },
-	};
-
-	/* without the fixed IPv4 address in front */
-	policy->targets[0].portals[1] = policy->targets[0].portals[3];
-	for (unsigned n = 0; n < 4; n++) {
-		struct fake_initiator i = fake_logged_in(&net, FAKE_DISCOVERY);
-		struct sockaddr_in *v4 = (void *)&i.fc->c->local;
-		struct sockaddr_in6 *v6 = (void *)&i.fc->c->local;
-		struct fake_pdu *p;
-		const char *address;
-
-		memset(&i.fc->c->local, 0, sizeof(i.fc->c->local));
-		if (inet_pton(AF_INET, rows[n].local, &v4->sin_addr) == 1) {
-			v4->sin_family = AF_INET;
-		} else {
-			ck_assert_int_eq(inet_pton(AF_INET6, rows[n].local, &v6->sin6_addr), 1);
-			v6->sin6_family = AF_INET6;
-		}
-		p = fake_text(&i, FINAL, NEW, "SendTargets=" FAKE_TARGET "\n");
-		/* for a wildcard comes before the others, where it stands for an address */
-		address = fake_value(p, "TargetAddress");
-		if (n == 2) {
-			const char *second = address + strlen(address) + 1;
-
-			ck_assert_ptr_nonnull(strstr(second, rows[n].first));
-		} else {
-			ck_assert_str_eq(address, rows[n].first);
-		}
-		for (const char *a = (const char *)p->data; a < (const char *)p->data + p->length;
-		     a += strlen(a) + 1) {
-			ck_assert_ptr_null(strstr(a, "0.0.0.0"));
-			ck_assert_ptr_null(strstr(a, "[::]"));
-			ck_assert_ptr_null(strstr(a, "fe80"));
-		}
-		free(p);
-	}
-}
-END_TEST
-
-START_TEST(initiator_without_targets)
-{
-	struct fake_initiator i = fake_logged_in(&net, FAKE_DISCOVERY);
-
-	for (unsigned n = 0; n < 3; n++)
-		strcpy(policy->targets[n].rules[0].initiator, "iqn.2001-04.com.example:other");
-	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=All\n"), "");
-}
-END_TEST
-
-START_TEST(normal_session)
-{
-	struct fake_initiator i = fake_logged_in(&net, FAKE_NORMAL);
-
-	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=All\n"), "SendTargets=Reject\0");
-	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=\n"), DISK);
-	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=" FAKE_TARGET "\n"), DISK);
-	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=" FAKE_TARGET "-plain\n"), "");
-}
-END_TEST
 
 /* In a discovery session no other request, there and beside SendTargets anywhere no other key. */
 START_TEST(only_send_targets)
@@ -168,65 +26,6 @@ START_TEST(only_send_targets)
 	check_reject(fake_text(&i, FINAL, NEW, "SendTargets=\nSendTargets=\n"),
 		     REJECT_PROTOCOL_ERROR);
 	CHECK_FINAL(fake_text(&d, FINAL, NEW, "SendTargets=" FAKE_TARGET "-plain\n"), PLAIN);
-}
-END_TEST
-
-/* A list that is longer than the initiator takes at once comes in parts. */
-START_TEST(long_list)
-{
-	struct iscsi_policy *many = policy_alloc(1000);
-	struct fake_net other;
-	struct fake_initiator i;
-	struct fake_pdu *p;
-	char *all = calloc(1, 1 << 20), text[64];
-	size_t length = 0, expected = 0;
-	unsigned parts = 0;
-
-	for (unsigned n = 0; n < 1000; n++) {
-		snprintf(text, sizeof(text), "iqn.2001-04.com.example:t%03u", n);
-		fake_policy_target(many, n, text, 1);
-		expected += sizeof("TargetName=iqn.2001-04.com.example:t000") +
-			    sizeof("TargetAddress=192.0.2.10:3260,1");
-	}
-	fake_net_start(&other, many);
-	i = fake_logged_in(&other, FAKE_DISCOVERY "MaxRecvDataSegmentLength=512\n");
-	p = fake_text(&i, FINAL, NEW, "SendTargets=All\n");
-	for (;;) {
-		ck_assert_uint_eq(fake_opcode(p), ISCSI_OP_TEXT_RESPONSE);
-		ck_assert_uint_le(p->length, 512);
-		memcpy(all + length, p->data, p->length);
-		length += p->length;
-		parts++;
-		if (p->bhs[1] & FINAL)
-			break;
-		ck_assert_uint_eq(p->bhs[1], MORE);
-		ck_assert_uint_ne(fake_ttt(p), NEW);
-		ck_assert_uint_eq(p->length, 512);
-		{
-			uint32_t ttt = fake_ttt(p);
-
-			free(p);
-			p = fake_text(&i, FINAL, ttt, "");
-		}
-	}
-	ck_assert_uint_eq(fake_ttt(p), NEW);
-	free(p);
-	ck_assert_uint_eq(length, expected);
-	ck_assert_uint_eq(parts, (expected + 511) / 512);
-	ck_assert_int_eq(all[length - 1], 0);
-	ck_assert_ptr_nonnull(memmem(all, length, "t999", 4));
-	ck_assert_ptr_null(i.fc->c->text);
-	free(all);
-	/* and text in between ends it */
-	p = fake_text(&i, FINAL, NEW, "SendTargets=All\n");
-	{
-		uint32_t ttt = fake_ttt(p);
-
-		free(p);
-		check_reject(fake_text(&i, FINAL, ttt, "X-foo=1\n"), REJECT_PROTOCOL_ERROR);
-		check_reject(fake_text(&i, FINAL, ttt, ""), REJECT_INVALID_PDU_FIELD);
-	}
-	fake_net_stop(&other);
 }
 END_TEST
 
@@ -399,10 +198,9 @@ START_TEST(idle)
 }
 END_TEST
 
-SUITE_COVERS("N-015 N-017 N-018 N-020 N-021 N-022 N-023 N-024 N-025 N-026 N-027 N-028 N-029 "
-	     "N-030 N-031 N-032 N-033 T-002 T-004 T-009 T-015 T-016 T-017 T-020 T-024 T-037 "
-	     "T-038 T-039 T-040 T-041 T-042 T-043 T-044 T-045 T-046 T-049 T-050 T-053 T-063 "
-	     "T-071 T-074 T-096 T-104 T-105 I-032");
+SUITE_COVERS("N-017 N-018 N-028 T-002 T-004 T-009 T-015 T-016 T-017 T-020 T-024 T-037 T-038 "
+	     "T-039 T-040 T-041 T-042 T-043 T-044 T-045 T-046 T-049 T-050 T-053 T-063 T-071 "
+	     "T-074 T-096 T-104 I-032");
 
 int main(void)
 {
@@ -411,12 +209,7 @@ int main(void)
 	SRunner *r = srunner_create(s);
 
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, send_targets_all);
-	tcase_add_test(t, wildcards);
-	tcase_add_test(t, initiator_without_targets);
-	tcase_add_test(t, normal_session);
 	tcase_add_test(t, only_send_targets);
-	tcase_add_test(t, long_list);
 	tcase_add_test(t, declare_again);
 	tcase_add_test(t, two_steps);
 	tcase_add_test(t, continued_request);

@@ -66,8 +66,7 @@ static struct iscsi_policy *policy_for_access(void)
 	fake_policy_target(p, 3, "iqn.2001-04.com.example:t3", 1);
 	t[3].rules[0].account = strdup("somebody");
 	fake_policy_target(p, 4, "iqn.2001-04.com.example:t4", 1);
-	fake_policy_portals(&t[4], 1);
-	t[4].portals[0] = (struct iscsi_target_portal){ "192.0.2.99", 3260, 2, 1 };
+	fake_policy_group(&t[4], 2);
 	fake_policy_target(p, 5, "iqn.2001-04.com.example:t5", 1);
 	strcpy(t[5].redirect, "192.0.2.7:3260");
 	t[5].redirect_permanent = true;
