@@ -7,7 +7,6 @@
 #
 # shellcheck source=tests/lib/hawserd.sh
 . "$(dirname "$0")/../lib/hawserd.sh"
-covers N-019 N-030 N-031 N-033 fault-C02 fault-C04
 need iscsi-ls iscsi-inq ip unshare
 
 # The rest runs alone on a loopback and a wire of its own.
@@ -21,6 +20,7 @@ if [ "${1-}" != inside ]; then
 	exec unshare --net "$0" inside
 fi
 
+covers N-019 N-030 N-031 N-033 fault-C02 fault-C04
 ip link set lo up
 ip link add wire type veth peer name other
 ip link set wire up

@@ -7,7 +7,6 @@
 # shellcheck source=tests/lib/hawserd.sh
 . "$(dirname "$0")/../lib/hawserd.sh"
 covers L-025
-covers L-025
 need iscsi-inq qemu-io
 
 lu disk 'type = "ram"' 'size = "16MiB"'
