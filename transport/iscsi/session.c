@@ -114,29 +114,17 @@ static const struct scsi_lun_map *shown_map(const struct iscsi_session *s)
 	return copy;
 }
 
-static bool is_new_group(const struct iscsi_target *t, unsigned portal)
-{
-	for (unsigned i = 0; i < portal; i++)
-		if (t->portals[i].tpgt == t->portals[portal].tpgt)
-			return false;
-	return true;
-}
-
 static bool target_port(struct it_nexus *n, unsigned i, uint16_t *ret_relative,
 			char ret_name[static SCSI_PORT_NAME])
 {
 	const struct iscsi_session *s = container_of(n, struct iscsi_session, nexus);
 	const struct iscsi_target *t = s->target;
 
-	for (unsigned p = 0; t && p < t->n_portals; p++) {
-		if (!is_new_group(t, p) || i--)
-			continue;
-		*ret_relative = t->portals[p].relative_port;
-		snprintf(ret_name, SCSI_PORT_NAME, "%s,t,0x%04x", s->target_name,
-			 t->portals[p].tpgt);
-		return true;
-	}
-	return false;
+	if (!t || i >= t->n_groups)
+		return false;
+	*ret_relative = t->groups[i].relative_port;
+	snprintf(ret_name, SCSI_PORT_NAME, "%s,t,0x%04x", s->target_name, t->groups[i].tpgt);
+	return true;
 }
 
 static bool admits(struct it_nexus *n, const char *initiator)
