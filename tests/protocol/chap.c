@@ -4,50 +4,7 @@
  * had before it is over. Every refusal closes the connection.
  */
 #include "tests/initiator/chap.h"
-#include "tests/protocol/protocol.h"
-
-struct way {
-	const char *name, *secret;
-	int algorithm;
-	uint8_t flags; /* of each request; 0: T only in the last */
-	bool base64, mutual;
-	const char *target; /* NULL: T_CHAP */
-	const char *first;  /* all of the first request */
-};
-
-/* To where CHAP_R is awaited; the challenge, valid until the next answer. */
-static const struct ini_pdu *challenge(struct ini *i, const struct way *w)
-{
-	const struct ini_pdu *p;
-	char text[512];
-
-	snprintf(text, sizeof(text), "InitiatorName=" BASE "test\nTargetName=%s\nAuthMethod=CHAP",
-		 w->target ? w->target : T_CHAP);
-	p = login_step(i, w->flags, w->first ? w->first : text);
-	ck_assert_int_eq(login_status(p), 0);
-	ck_assert_str_eq(ini_value(p, "AuthMethod"), "CHAP");
-	ck_assert_uint_eq(bhs_of(p, bhs_login_response)->flags, 0);
-	snprintf(text, sizeof(text), "CHAP_A=%d", w->algorithm);
-	p = login_step(i, w->flags, text);
-	ck_assert_int_eq(login_status(p), 0);
-	ck_assert_uint_eq(bhs_of(p, bhs_login_response)->flags, 0);
-	ck_assert_int_eq(atoi(ini_value(p, "CHAP_A")), w->algorithm);
-	return p;
-}
-
-static const struct ini_pdu *answer(struct ini *i, const struct way *w)
-{
-	const struct ini_pdu *p = challenge(i, w);
-	char text[512];
-
-	snprintf(text, sizeof(text), "CHAP_N=%s\nCHAP_R=%s%s", w->name,
-		 ini_chap_response(w->algorithm, ini_value(p, "CHAP_I"), ini_value(p, "CHAP_C"),
-				   w->secret, w->base64),
-		 !w->mutual  ? ""
-		 : w->base64 ? "\nCHAP_I=0x9\nCHAP_C=0bCQgHBg=="
-			     : "\nCHAP_I=9\nCHAP_C=0x09080706");
-	return login_step(i, w->flags ? w->flags : SECURITY_TO_FULL, text);
-}
+#include "tests/protocol/chap_way.h"
 
 static void check_mutual(const struct ini_pdu *p, int algorithm)
 {
@@ -60,13 +17,13 @@ static void check_mutual(const struct ini_pdu *p, int algorithm)
 START_TEST(matrix)
 {
 	COVERS("C-006 C-007 C-011 C-014 C-016 C-036 C-041 U-120 fault-B05 fault-B07 fault-B09");
-	struct way w = { "user", _i & 4 ? CHAP_SECRET2 : CHAP_SECRET, 5 + (_i & 3) };
+	struct chap_way w = { "user", _i & 4 ? CHAP_SECRET2 : CHAP_SECRET, 5 + (_i & 3) };
 	struct ini *i = connect_to(server.port);
 	const struct ini_pdu *p;
 
 	w.base64 = _i & 8;
 	w.mutual = _i & 16;
-	p = answer(i, &w);
+	p = chap_answer(i, &w);
 	ck_assert_int_eq(login_status(p), 0);
 	ck_assert_uint_eq(bhs_of(p, bhs_login_response)->flags, SECURITY_TO_FULL);
 	if (w.mutual)
@@ -77,7 +34,7 @@ START_TEST(matrix)
 
 	w.secret = "one-way-secret-A";
 	i = connect_to(server.port);
-	p = answer(i, &w);
+	p = chap_answer(i, &w);
 	ck_assert_int_eq(login_status(p), LOGIN_AUTHENTICATION_FAILURE);
 	ck_assert_ptr_null(ini_value(p, "CHAP_R"));
 	expect_close(i);
@@ -86,7 +43,7 @@ END_TEST
 
 /* iPXE sets T in every request; libiscsi and open-iscsi in the last one; names as users give them.
  */
-static const struct way accepted[] = {
+static const struct chap_way accepted[] = {
 	{ "user", CHAP_SECRET, 5, SECURITY_TO_OP },
 	{ "user", CHAP_SECRET, 5, SECURITY_TO_FULL },
 	{ "user", CHAP_SECRET, 5, SECURITY_TO_OP, .mutual = true },
@@ -102,9 +59,9 @@ static const struct way accepted[] = {
 START_TEST(accepts)
 {
 	COVERS("C-002 C-003 C-035 C-036 fault-B02 fault-B05 fault-B11");
-	const struct way *w = &accepted[_i];
+	const struct chap_way *w = &accepted[_i];
 	struct ini *i = connect_to(server.port);
-	const struct ini_pdu *p = answer(i, w);
+	const struct ini_pdu *p = chap_answer(i, w);
 
 	ck_assert_int_eq(login_status(p), 0);
 	ck_assert_uint_eq(bhs_of(p, bhs_login_response)->flags,
@@ -119,7 +76,7 @@ START_TEST(accepts)
 }
 END_TEST
 
-static const struct way denied[] = {
+static const struct chap_way denied[] = {
 	{ "nobody", CHAP_SECRET, 5 },
 	{ "strong", CHAP_SECRET, 5 },
 	{ "both", CHAP_SECRET, 5 }, /* of another target */
@@ -134,7 +91,7 @@ START_TEST(denies)
 	COVERS("C-011 C-012 C-017 C-041 fault-B05");
 	struct ini *i = connect_to(server.port);
 
-	ck_assert_int_eq(login_status(answer(i, &denied[_i])), LOGIN_AUTHENTICATION_FAILURE);
+	ck_assert_int_eq(login_status(chap_answer(i, &denied[_i])), LOGIN_AUTHENTICATION_FAILURE);
 	expect_close(i);
 }
 END_TEST
@@ -207,7 +164,7 @@ START_TEST(response_lengths)
 	unsigned digits = base64 ? (_i == 6 ? 127 : 4096) : 2 * lengths[_i];
 	struct ini *i = connect_to(server.port);
 
-	challenge(i, &(struct way){ "user", CHAP_SECRET, 5 });
+	chap_challenge(i, &(struct chap_way){ "user", CHAP_SECRET, 5 });
 	memset(response, 'a', digits);
 	response[digits] = '\0';
 	snprintf(text, sizeof(text), "CHAP_N=user\nCHAP_R=%s%s", base64 ? "0b" : "0x", response);
@@ -223,7 +180,7 @@ START_TEST(challenges_for_us)
 	COVERS("C-015 C-016 C-019");
 	static char text[8192], theirs[4096];
 	struct ini *i = connect_to(server.port);
-	const struct ini_pdu *p = challenge(i, &(struct way){ "user", CHAP_SECRET, 5 });
+	const struct ini_pdu *p = chap_challenge(i, &(struct chap_way){ "user", CHAP_SECRET, 5 });
 	unsigned bytes = _i == 0 ? 1024 : 1025;
 
 	strcpy(theirs, "0x");
@@ -281,7 +238,8 @@ START_TEST(challenges_are_fresh)
 
 	for (unsigned n = 0; n < 100; n++) {
 		struct ini *i = connect_to(server.port);
-		const struct ini_pdu *p = challenge(i, &(struct way){ "user", CHAP_SECRET, 5 });
+		const struct ini_pdu *p =
+		    chap_challenge(i, &(struct chap_way){ "user", CHAP_SECRET, 5 });
 
 		snprintf(seen[n], sizeof(seen[n]), "%s", ini_value(p, "CHAP_C"));
 		ck_assert_uint_eq(strlen(seen[n]), 34);
@@ -298,15 +256,17 @@ START_TEST(reinstatement)
 	COVERS("C-031 C-032");
 	struct ini *victim = connect_to(server.port), *i;
 
-	ck_assert_int_eq(login_status(answer(victim, &(struct way){ "user", CHAP_SECRET, 5 })), 0);
+	ck_assert_int_eq(
+	    login_status(chap_answer(victim, &(struct chap_way){ "user", CHAP_SECRET, 5 })), 0);
 	victim->full_feature = true;
 	victim->itt++;
 	for (unsigned n = 0; n < 2; n++) {
 		i = connect_to(server.port);
 		memcpy(i->isid, victim->isid, 6);
-		ck_assert_int_eq(login_status(n ? login_step(i, OP_TO_FULL, NAMES(T_CHAP))
-						: answer(i, &(struct way){ "user", "wrong", 5 })),
-				 LOGIN_AUTHENTICATION_FAILURE);
+		ck_assert_int_eq(
+		    login_status(n ? login_step(i, OP_TO_FULL, NAMES(T_CHAP))
+				   : chap_answer(i, &(struct chap_way){ "user", "wrong", 5 })),
+		    LOGIN_AUTHENTICATION_FAILURE);
 		expect_close(i);
 		still_works(victim);
 	}
@@ -318,19 +278,19 @@ START_TEST(discovery_with_chap)
 {
 	COVERS("C-037");
 	static const char *const names = "InitiatorName=" BASE "test\nSessionType=Discovery";
-	struct way w = { "user", CHAP_SECRET, 7,
-			 .first = "InitiatorName=" BASE "test\nSessionType=Discovery\n"
-				  "AuthMethod=CHAP,None" };
+	struct chap_way w = { "user", CHAP_SECRET, 7,
+			      .first = "InitiatorName=" BASE "test\nSessionType=Discovery\n"
+				       "AuthMethod=CHAP,None" };
 	struct ini *i = connect_to(strict.port);
 
 	ck_assert_int_eq(login_status(login_step(i, OP_TO_FULL, names)),
 			 LOGIN_AUTHENTICATION_FAILURE);
 	expect_close(i);
 	i = connect_to(strict.port);
-	ck_assert_int_eq(login_status(answer(i, &w)), 0);
+	ck_assert_int_eq(login_status(chap_answer(i, &w)), 0);
 	i = connect_to(strict.port);
 	w.name = "0xabc"; /* an account, but not one of discovery's */
-	ck_assert_int_eq(login_status(answer(i, &w)), LOGIN_AUTHENTICATION_FAILURE);
+	ck_assert_int_eq(login_status(chap_answer(i, &w)), LOGIN_AUTHENTICATION_FAILURE);
 	expect_close(i);
 	/* and the target there wants none */
 	ck_assert_int_eq(
@@ -360,7 +320,7 @@ START_TEST(log_names_no_secret)
 	struct ini *i = connect_to(server.port);
 
 	/* a secret in the wrong field */
-	login_status(answer(i, &(struct way){ CHAP_SECRET "-typed", "wrong", 5 }));
+	login_status(chap_answer(i, &(struct chap_way){ CHAP_SECRET "-typed", "wrong", 5 }));
 	expect_close(i);
 	ck_assert(log_has("refused: "));
 	ck_assert(!log_has(CHAP_SECRET));

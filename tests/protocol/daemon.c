@@ -66,6 +66,8 @@ static const char accounts[] =
     "accounts = ( { name = \"user\"; secret = \"" CHAP_SECRET "\"; secret2 = \"" CHAP_SECRET2
     "\";\n    mutual_name = \"our name\"; mutual_secret = \"" CHAP_OURS "\"; },\n"
     "  { name = \"0xabc\"; secret = \"" CHAP_SECRET "\"; },\n"
+    "  { name = \"u\"; secret = \"" CHAP_SECRET "\"; },\n"
+    "  { name = \"" LONG_ACCOUNT "\"; secret = \"" CHAP_SECRET "\"; },\n"
     "  { name = \"strong\"; secret = \"0x00ff102030405060708090a0b0c0d0e0\";"
     " algorithms = [ \"sha256\", \"sha3-256\" ]; },\n"
     "  { name = \"both\"; secret = \"" CHAP_SECRET "\"; mutual_name = \"our name\";"
@@ -111,7 +113,8 @@ static const char targets[] =
     "  { name = \"" T_GROUP2 "\"; groups = [ 2 ]; " ANY MAIN_LUS " },\n"
     "  { name = \"" T_NO_ZERO "\"; " ANY " luns = ( { lun = 1; lu = \"flat\"; } ); },\n"
     "  { name = \"" T_CHAP "\"; " MAIN_LUS " access = ( { account = \"user\"; },"
-    " { account = \"0xabc\"; }, { account = \"strong\"; } ); },\n"
+    " { account = \"0xabc\"; }, { account = \"strong\"; }, { account = \"u\"; },"
+    " { account = \"" LONG_ACCOUNT "\"; } ); },\n"
     "  { name = \"" T_CHAP_BOUND "\"; " MAIN_LUS " access = ( { initiator = \"" FRIEND
     "\"; account = \"user\"; } ); },\n"
     "  { name = \"" T_CHAP_MUST "\"; " MAIN_LUS " access = ( { account = \"both\"; } ); },\n"

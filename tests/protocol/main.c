@@ -54,6 +54,9 @@ static const struct {
 	{ "unh_ping", unh_ping_suite },
 	{ "unh_digest", unh_digest_suite },
 	{ "unh_text", unh_text_suite },
+	{ "unh_login", unh_login_suite },
+	{ "unh_keys", unh_keys_suite },
+	{ "unh_chap", unh_chap_suite },
 	{ "fuzz", fuzz_suite },
 };
 /* clang-format on */

@@ -41,28 +41,31 @@ extern struct server server, strict;
 #define STRICT_UNKNOWN 16 /* connections that have not logged in */
 
 /* Targets of `server`. */
-#define BASE         "iqn.2026-01.org.example:"
-#define T_MAIN       BASE "main"
-#define T_WITNESS    BASE "witness"
-#define T_CLOSED     BASE "closed"    /* no access rule */
-#define T_OFFLINE    BASE "offline"   /* switched off */
-#define T_FRIENDS    BASE "friends"   /* for initiators BASE "friend*" */
-#define T_SMALL      BASE "small"     /* small limits */
-#define T_LIMITED    BASE "limited"   /* two sessions at once */
-#define T_SOLICITED  BASE "solicited" /* InitialR2T=Yes, ImmediateData=No */
-#define T_NO_DIGEST  BASE "nodigest"  /* digests: None only */
-#define T_DIGEST     BASE "digest"    /* digests: CRC32C only */
-#define T_GROUP2     BASE "group2"    /* portal group 2 only */
-#define T_NO_ZERO    BASE "nozero"    /* LUN 1 only */
-#define T_RESET      BASE "reset"     /* for target resets */
-#define T_CHAP       BASE "chap"      /* for accounts "user", "0xabc" and "strong" */
-#define T_CHAP_BOUND BASE "chapbound" /* for account "user", and FRIEND only */
-#define T_CHAP_MUST  BASE "chapmust"  /* for account "both", which wants mutual CHAP */
-#define CHAP_SECRET  "one-way-secret-a"
-#define CHAP_SECRET2 "one-way-secret-b"
-#define CHAP_OURS    "secret-of-the-target"
-#define FRIEND       BASE "friend1"
-#define T_MAIN_ALIAS "protocol tests"
+#define BASE           "iqn.2026-01.org.example:"
+#define T_MAIN         BASE "main"
+#define T_WITNESS      BASE "witness"
+#define T_CLOSED       BASE "closed"    /* no access rule */
+#define T_OFFLINE      BASE "offline"   /* switched off */
+#define T_FRIENDS      BASE "friends"   /* for initiators BASE "friend*" */
+#define T_SMALL        BASE "small"     /* small limits */
+#define T_LIMITED      BASE "limited"   /* two sessions at once */
+#define T_SOLICITED    BASE "solicited" /* InitialR2T=Yes, ImmediateData=No */
+#define T_NO_DIGEST    BASE "nodigest"  /* digests: None only */
+#define T_DIGEST       BASE "digest"    /* digests: CRC32C only */
+#define T_GROUP2       BASE "group2"    /* portal group 2 only */
+#define T_NO_ZERO      BASE "nozero"    /* LUN 1 only */
+#define T_RESET        BASE "reset"     /* for target resets */
+#define T_CHAP         BASE "chap"      /* for accounts "user", "0xabc" and "strong" */
+#define T_CHAP_BOUND   BASE "chapbound" /* for account "user", and FRIEND only */
+#define T_CHAP_MUST    BASE "chapmust"  /* for account "both", which wants mutual CHAP */
+#define CHAP_SECRET    "one-way-secret-a"
+#define CHAP_SECRET2   "one-way-secret-b"
+#define CHAP_OURS      "secret-of-the-target"
+#define TEXT_50        "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwx"
+#define LONG_ACCOUNT   "255-" TEXT_50 TEXT_50 TEXT_50 TEXT_50 TEXT_50 "a" /* as long as can be */
+#define LONG_ACCOUNT_X "255-" TEXT_50 TEXT_50 TEXT_50 TEXT_50 TEXT_50 "b"
+#define FRIEND         BASE "friend1"
+#define T_MAIN_ALIAS   "protocol tests"
 
 #define SMALL_RECV  4096u
 #define SMALL_BURST 8192u
@@ -116,7 +119,8 @@ suite_fn login_suite, login_refused_suite, login_text_suite, keys_suite, text_su
     residual_suite, tmf_suite, abort_suite, logout_suite, reject_suite, cmdsn_suite, session_suite,
     digest_suite, lun_suite, scsi_suite, time_suite, stats_suite, fuzz_suite, chap_suite,
     chap_values_suite, unh_numbers_suite, unh_data_suite, unh_data_in_suite, unh_tasks_suite,
-    unh_ping_suite, unh_digest_suite, unh_text_suite;
+    unh_ping_suite, unh_digest_suite, unh_text_suite, unh_chap_suite, unh_login_suite,
+    unh_keys_suite;
 void add_rows(TCase *c, const TTest *test, int rows);
 #define add(c, test)             add_rows(c, test, 1)
 #define add_table(c, test, rows) add_rows(c, test, (int)(sizeof(rows) / sizeof((rows)[0])))
