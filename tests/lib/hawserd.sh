@@ -6,6 +6,7 @@
 #
 #   lu NAME [SETTING...]        a logical unit for the configuration to be written
 #   target IQN [LUN=NAME...]    a target that admits everybody
+#   portal ADDRESS [PORT]       one more besides 127.0.0.1:$port
 #   configure [TEXT]            writes $conf; TEXT goes into the daemon's group
 #   start_hawserd [OPTION...]   starts it and waits until it serves
 #   stop_hawserd, kill_hawserd  SIGTERM and its exit status; SIGKILL
@@ -125,7 +126,7 @@ conf=$dir/hawser.conf
 log=$dir/hawserd.log
 daemon_pid=
 port=$(free_port)
-lus=() targets=()
+lus=() targets=() portals=()
 
 clean_up() {
 	local status=$?
@@ -168,6 +169,10 @@ target() {
 	targets+=("{ name = \"$name\"; luns = ( $(join "${luns[@]}") ); access = ( { any = true; } ); }")
 }
 
+portal() {
+	portals+=("{ address = \"$1\"; port = ${2-$port}; }")
+}
+
 join() {
 	local IFS=,
 	echo "$*"
@@ -181,7 +186,7 @@ configure() {
 			engine = "${HAWSER_TEST_ENGINE:-auto}";
 			${1-}
 		};
-		portals = ( { address = "127.0.0.1"; port = $port; } );
+		portals = ( $(join "{ address = \"127.0.0.1\"; port = $port; }" "${portals[@]}") );
 		lus = ( $(join "${lus[@]}") );
 		targets = ( $(join "${targets[@]}") );
 	END

@@ -12,8 +12,8 @@ algorithms=(md5 sha1 sha256 sha3-256)
 
 # A target for each algorithm alone, one for both directions, one without CHAP.
 configure_logins() {
-	local a text='' portal
-	lus=() targets=()
+	local a text=''
+	lus=() targets=() portals=()
 	lu small 'type = "ram"' 'size = "16MiB"'
 	for a in "${algorithms[@]}"; do
 		text+="{ name = \"$a\"; secret = \"$secret\"; algorithms = [ \"$a\" ]; },"
@@ -22,10 +22,9 @@ configure_logins() {
 	text+="{ name = \"mutual\"; secret = \"$secret-2\"; mutual_name = \"us\"; mutual_secret = \"$ours\"; }"
 	chap_target mutual
 	target "$iqn-open" 1=small
+	portal 127.0.0.2 3261
+	portal ::1
 	configure 'discovery_access = ( { account = "mutual"; } );'
-	for portal in "${portals_of_logins[@]:1}"; do
-		sed -i "s/^\(\s*portals = (\)/\1 { address = \"$(tr -d "[]" <<<"${portal%:*}")\"; port = ${portal##*:}; },/" "$conf"
-	done
 	echo "accounts = ( $text );" >>"$conf"
 	chmod 600 "$conf"
 }
