@@ -72,11 +72,13 @@ enum backing_flags {
 
 /* What a store is; read-only after open except what backing_refresh updates (size, allocated). */
 struct backing_info {
-	uint64_t size;               /* bytes */
-	uint32_t logical_block;      /* smallest unit of I/O in bytes: 1 for RAM, 512 or 4096 */
-	uint32_t physical_block;     /* what the store likes best, bytes */
-	uint32_t trim_granularity;   /* bytes; 0 if it cannot trim */
-	uint32_t trim_alignment;     /* bytes */
+	uint64_t size;             /* bytes */
+	uint32_t logical_block;    /* smallest unit of I/O in bytes: 1 for RAM, 512 or 4096 */
+	uint32_t physical_block;   /* what the store likes best, bytes */
+	uint32_t trim_granularity; /* bytes; 0 if it cannot trim */
+	uint32_t trim_alignment;   /* bytes */
+	uint32_t atomic_max; /* bytes of an aligned WRITE that is never torn, by a crash or loss of
+				power either; 0: nothing is promised */
 	uint64_t max_trim, max_zero; /* bytes per io; the store splits longer ones, so a hint */
 	unsigned flags;              /* enum backing_flags */
 	const char *engine;          /* "uring", "aio", "offload", "memory": for show */

@@ -19,6 +19,7 @@
 /* Freeing up to this much takes some ten microseconds and is done at once. */
 #define RAM_INLINE_TRIM ((uint64_t)1 << 20)
 #define RAM_PIECE       ((uint64_t)256 << 20)
+#define RAM_ATOMIC      (16u << 20) /* after a crash all is gone: nothing is ever half there */
 
 struct ram_store {
 	struct backing b;
@@ -112,6 +113,7 @@ static int ram_open(const struct backing_params *p, struct backing **ret, char *
 		.logical_block = 1,
 		.physical_block = (uint32_t)RAM_PAGE,
 		.trim_granularity = (uint32_t)RAM_PAGE,
+		.atomic_max = RAM_ATOMIC,
 		.max_trim = RAM_PIECE,
 		.max_zero = RAM_PIECE,
 		.flags = BACKING_INLINE | BACKING_CAN_TRIM | BACKING_TRIM_ZEROES | BACKING_THIN,

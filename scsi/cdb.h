@@ -34,6 +34,16 @@ struct cdb_rw16 {
 };
 _Static_assert(sizeof(struct cdb_rw16) == 16, "16-byte CDB");
 
+struct cdb_compare_write {
+	uint8_t opcode, flags, lba[8], reserved[3], blocks, group, control;
+};
+_Static_assert(sizeof(struct cdb_compare_write) == 16, "SBC-3 5.2");
+
+struct cdb_write_atomic {
+	uint8_t opcode, flags, lba[8], boundary[2], length[2], group, control;
+};
+_Static_assert(sizeof(struct cdb_write_atomic) == 16, "SBC-4 5.48");
+
 /* Bits of byte 1. */
 enum cdb_flags {
 	CDB_DPO = 0x10,

@@ -9,12 +9,11 @@
  * never locks up, whatever holds the arena.
  */
 #include "scsi/compound_internal.h"
+#include "scsi/iov.h"
 
 #include <string.h>
 
 enum { INLINE_STEPS = 4 };
-
-static void pump(struct compound *c);
 
 size_t compound_size(void)
 {
@@ -31,6 +30,7 @@ static void compound_free(struct compound *c)
 	struct scsi_home *home = home_of(c);
 
 	c->t->priv = NULL;
+	compound_range_leave(c);
 	list_del(&c->wait_node);
 	reactor_timer_disarm(&c->yield);
 	compound_scratch_put(c);
@@ -74,6 +74,13 @@ bool compound_scratch(struct compound *c, uint64_t length)
 	struct scsi_home *home = home_of(c);
 	uint32_t want = length < COMPOUND_PIECE ? (uint32_t)length : COMPOUND_PIECE;
 
+	if (c->keep) { /* never given away while others wait for the range */
+		size_t held = c->reserve.iov_base ? HOME_RESERVE : c->scratch.length;
+
+		c->piece = want < held ? want : (uint32_t)held;
+		c->reserve.iov_len = c->piece;
+		return true;
+	}
 	if (c->reserve.iov_base && !list_empty(&home->scratch_waiters)) {
 		compound_scratch_put(c); /* in turns */
 		list_add_tail(&home->scratch_waiters, &c->wait_node);
@@ -102,11 +109,15 @@ bool compound_scratch(struct compound *c, uint64_t length)
 	return false;
 }
 
-const struct iovec *compound_scratch_iov(const struct compound *c, unsigned *ret_n)
+const struct iovec *compound_scratch_iov(struct compound *c, unsigned *ret_n)
 {
 	if (c->reserve.iov_base) {
 		*ret_n = 1;
 		return &c->reserve;
+	}
+	if (c->piece < c->scratch.length) {
+		*ret_n = iov_slice(c->scratch.iov, c->scratch.n, 0, c->piece, c->slice);
+		return c->slice;
 	}
 	*ret_n = c->scratch.n;
 	return c->scratch.iov;
@@ -129,7 +140,7 @@ void compound_serve_scratch(struct scsi_home *home)
 	list_init(&now);
 	list_splice_tail(&now, &home->scratch_waiters);
 	while ((n = list_pop(&now)))
-		pump(list_entry(n, struct compound, wait_node));
+		compound_pump(list_entry(n, struct compound, wait_node));
 }
 
 static void io_done(struct backing_io *io)
@@ -140,12 +151,15 @@ static void io_done(struct backing_io *io)
 
 	if (io->result < 0 && !c->failed)
 		c->failed = cio;
-	if (--c->in_flight || c->pumping)
+	if (--c->in_flight)
+		return;
+	compound_range_ended(c);
+	if (c->pumping)
 		return;
 	if (t->state == TASK_DETACHED)
 		(void)compound_over(c);
 	else
-		pump(c);
+		compound_pump(c);
 }
 
 void compound_io(struct compound *c, enum backing_kind kind, uint64_t offset, uint64_t length,
@@ -224,7 +238,19 @@ static void end_failed(struct compound *c)
 		exec_io_failed(t, &io);
 }
 
-static void pump(struct compound *c)
+static enum compound_step next_step(struct compound *c)
+{
+	enum compound_step step;
+
+	if (c->held)
+		return compound_range_released(c);
+	step = c->step(c);
+	if (step != STEP_IO || c->t->state == TASK_DETACHED)
+		return step;
+	return compound_range_ask(c);
+}
+
+void compound_pump(struct compound *c)
 {
 	enum compound_step step = STEP_IO;
 	struct scsi_task *t = c->t;
@@ -240,7 +266,7 @@ static void pump(struct compound *c)
 			reactor_timer_arm(home_of(c)->reactor, &c->yield, 0);
 			break;
 		}
-		step = c->step(c);
+		step = next_step(c);
 		if (t->state == TASK_DETACHED) { /* as in compound_over */
 			(void)compound_over(c);
 			return;
@@ -257,14 +283,21 @@ static void pump(struct compound *c)
 
 static void yielded(struct reactor_timer *timer)
 {
-	pump(container_of(timer, struct compound, yield));
+	compound_pump(container_of(timer, struct compound, yield));
 }
 
 static enum compound_step (*const first_steps[])(struct compound *c) = {
-	[COMPOUND_VERIFY_MEDIUM] = verify_step,  [COMPOUND_VERIFY_DATA] = verify_step,
-	[COMPOUND_VERIFY_BLOCK] = verify_step,   [COMPOUND_WRITE_VERIFY] = write_verify_step,
-	[COMPOUND_WRITE_SAME] = write_same_step, [COMPOUND_ZERO] = zero_step,
-	[COMPOUND_UNMAP] = unmap_step,           [COMPOUND_LBA_STATUS] = lba_status_step,
+	[COMPOUND_VERIFY_MEDIUM] = verify_step,
+	[COMPOUND_VERIFY_DATA] = verify_step,
+	[COMPOUND_VERIFY_BLOCK] = verify_step,
+	[COMPOUND_WRITE_VERIFY] = write_verify_step,
+	[COMPOUND_WRITE_SAME] = write_same_step,
+	[COMPOUND_ZERO] = zero_step,
+	[COMPOUND_UNMAP] = unmap_step,
+	[COMPOUND_LBA_STATUS] = lba_status_step,
+	[COMPOUND_COMPARE_WRITE] = exclusive_step,
+	[COMPOUND_OR_WRITE] = exclusive_step,
+	[COMPOUND_WRITE_ATOMIC] = exclusive_step,
 };
 
 void compound_start(struct scsi_task *t)
@@ -281,6 +314,7 @@ void compound_start(struct scsi_task *t)
 	c->done = c->at = 0;
 	c->piece = 0;
 	c->pumping = c->filled = c->may_fail = false;
+	c->keep = c->exclusive = c->ranged = c->held = false;
 	c->in_flight = 0;
 	c->failed = NULL;
 	c->scratch.iov = c->scratch.inl;
@@ -291,14 +325,14 @@ void compound_start(struct scsi_task *t)
 	reactor_timer_init(&c->yield, yielded);
 	t->priv = c;
 	t->state = TASK_IO;
-	pump(c);
+	compound_pump(c);
 }
 
 bool compound_cancel(struct scsi_task *t)
 {
 	struct compound *c = t->priv;
 
-	if (!c || c->in_flight || c->pumping)
+	if (!c || (c->in_flight && !c->held) || c->pumping)
 		return false;
 	compound_free(c);
 	return true;

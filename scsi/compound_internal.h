@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Between the files of the compound commands: a command is a sequence of steps; compound.c pumps
- * them, compound_verify.c, compound_write.c, compound_unmap.c and lba_status.c each are some.
+ * them, compound_verify.c, compound_write.c, compound_unmap.c, compound_exclusive.c and
+ * lba_status.c each are some, and compound_range.c makes them wait for each other.
  *
  * Threads: the session's reactor. Ownership: the state is from the reactor's pool, from
  * compound_start to the end of the command.
@@ -16,6 +17,7 @@
 #define COMPOUND_SPAN    (64u << 20) /* bytes zeroed or trimmed by one I/O */
 #define COMPOUND_ABREAST 4u          /* trims in flight */
 #define COMPOUND_EXTENTS 64u         /* asked of the store for one GET LBA STATUS */
+#define COMPOUND_IOV     48u /* pieces of an arena's buffer of COMPOUND_PIECE, and to spare */
 
 enum compound_step {
 	STEP_IO,   /* I/O has been submitted, it may be over already */
@@ -42,8 +44,12 @@ struct compound {
 	uint64_t at;    /* within the descriptor */
 	uint32_t piece; /* bytes of the step in flight */
 	bool pumping;
-	bool filled;   /* the scratch holds the pattern of WRITE SAME */
-	bool may_fail; /* the step looks at failed itself */
+	bool filled;    /* the scratch holds the pattern of WRITE SAME */
+	bool keep;      /* the scratch stays to the end: a range is held */
+	bool exclusive; /* range covers the whole command */
+	bool ranged;    /* range stands in the order of lu->ranges */
+	bool held;      /* what the step has prepared waits for range */
+	bool may_fail;  /* the step looks at failed itself */
 	unsigned in_flight;
 	struct scsi_sense sense;
 	struct compound_io ios[COMPOUND_ABREAST];
@@ -52,7 +58,11 @@ struct compound {
 	struct iovec reserve;     /* the reserve of the reactor, when base is not NULL */
 	struct list wait_node;    /* home->scratch_waiters */
 	struct reactor_timer yield;
-	struct backing_extent extents[COMPOUND_EXTENTS];
+	struct lu_range range; /* of the command, or of the pieces in flight */
+	union {
+		struct backing_extent extents[COMPOUND_EXTENTS];
+		struct iovec slice[COMPOUND_IOV]; /* a part of data or scratch */
+	};
 };
 
 /* The first step of each; the state is filled in but for phase. */
@@ -62,12 +72,25 @@ enum compound_step write_same_step(struct compound *c);
 enum compound_step zero_step(struct compound *c);
 enum compound_step unmap_step(struct compound *c);
 enum compound_step lba_status_step(struct compound *c);
+enum compound_step exclusive_step(struct compound *c);
+
+/* Ranges (compound_range.c). ask: may what the step has prepared go to the store? STEP_IO,
+ * STEP_BUSY, or STEP_WAIT: it is held, and the pump comes again; then released says STEP_IO or
+ * STEP_BUSY. lock: the range of the whole command, for one that has all the memory it needs;
+ * locked: it has been granted, STEP_NEXT or STEP_BUSY. */
+enum compound_step compound_range_ask(struct compound *c);
+enum compound_step compound_range_released(struct compound *c);
+enum compound_step compound_range_lock(struct compound *c);
+enum compound_step compound_range_locked(struct compound *c);
+void compound_range_ended(struct compound *c); /* nothing is in flight any more */
+void compound_range_leave(struct compound *c);
+void compound_pump(struct compound *c);
 
 /* Scratch memory for up to length bytes: c->piece is what it is for (a multiple of the block size).
  * False: there is none and c waits. */
 bool compound_scratch(struct compound *c, uint64_t length);
 void compound_scratch_put(struct compound *c);
-const struct iovec *compound_scratch_iov(const struct compound *c, unsigned *ret_n);
+const struct iovec *compound_scratch_iov(struct compound *c, unsigned *ret_n);
 
 /* Bytes from offset on, of those left, that one TRIM or ZERO takes: pieces end where the store's
  * units end, so that cutting a range leaves no unit untrimmed. */

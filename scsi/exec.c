@@ -28,6 +28,7 @@ static void task_begin(struct scsi_task *t)
 	t->buf.n = 0;
 	t->buf.length = 0;
 	t->mapped = t->aborted = t->write_io = t->started = t->collected = false;
+	t->ranged = false;
 	t->state = TASK_NEW;
 	t->step = 0;
 	t->plan.kind = PLAN_UNSET;
@@ -153,6 +154,11 @@ static void exec_compound(struct scsi_task *t)
 {
 	struct scsi_plan *p = &t->plan;
 
+	/* Two instances of no blocks are no data: who sends some meant another number of blocks. */
+	if (!p->length && p->compound == COMPOUND_COMPARE_WRITE && t->write && t->edtl) {
+		exec_fail(t, sense_make(SENSE_ILLEGAL_REQUEST, 0x2400));
+		return;
+	}
 	if (!p->length && p->compound != COMPOUND_LBA_STATUS && p->compound != COMPOUND_UNMAP) {
 		exec_set_data_out(t, p->data_length);
 		t->data_out_length = 0;

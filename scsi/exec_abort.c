@@ -10,6 +10,8 @@
 /* Nobody holds anything of it. */
 static bool over(struct scsi_task *t)
 {
+	if (t->ranged)
+		exec_range_leave(t);
 	if (t->itl)
 		order_leave(t);
 	exec_put_buffers(t);
@@ -38,11 +40,16 @@ static bool detach(struct scsi_task *t)
 	t->state = TASK_DETACHED;
 	t->nexus = NULL;
 	list_add_tail(&t->home->detached, &t->node);
+	if (!t->ranged)
+		list_init(&t->range.node);
+	t->ranged = false;
 	if (t->lu) {
 		t->range.offset = offset;
 		t->range.length = length;
 		lu_detach_begin(t->lu, &t->range, t->write_io);
 	}
+	if (t->plan.kind == PLAN_COMPOUND && t->priv)
+		compound_detached(t);
 	return false;
 }
 

@@ -45,6 +45,17 @@ void exec_mapped_written(struct scsi_task *t);
 bool exec_durable(const struct scsi_task *t);
 bool exec_overlaps_detached(struct scsi_task *t, uint64_t offset, uint64_t length);
 
+/* Reserved while its data was on the way, or while it waited (SPC-4 5.13: what is not enabled yet
+ * conflicts): then it has ended. */
+bool exec_reserved(struct scsi_task *t, uint32_t gate);
+/* A READ or WRITE while ranges are in use (exec_range.c). True: it waits, exec_start follows. */
+bool exec_range_enter(struct scsi_task *t);
+void exec_range_leave(struct scsi_task *t); /* t->ranged */
+/* The ranges of an LU from here: answers for what is under way, starts what is granted. */
+void exec_range_look(struct scsi_lu *lu, struct reactor *r);
+/* A range waits for the I/O in flight: it is told when that ends. */
+void exec_io_watch(struct scsi_task *t);
+
 /* The task set. False: it is full. */
 bool order_join(struct scsi_task *t, struct itl *itl);
 void order_leave(struct scsi_task *t);

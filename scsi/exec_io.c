@@ -60,6 +60,8 @@ void exec_have_buffers(struct scsi_task *t)
 void exec_put_buffers(struct scsi_task *t)
 {
 	if (t->mapped) {
+		if (exec_unlikely(atomic_load(&t->lu->keeps_memory)))
+			lu_range_poke(t->lu, t->home->reactor);
 		t->buf.n = 0;
 		t->buf.length = 0;
 		t->mapped = false;
@@ -89,7 +91,7 @@ static bool map(struct scsi_task *t, uint64_t length, bool write)
 	struct backing_queue *q = t->itl->queue;
 	void *p;
 
-	if (!q->ops->map || t->nexus->stable_data ||
+	if (!q->ops->map || t->nexus->stable_data || atomic_load(&t->lu->keeps_memory) ||
 	    atomic_load_explicit(&t->itl->gate, memory_order_relaxed) & waits ||
 	    (exec_durable(t) && volatile_cache(t)))
 		return false;
@@ -159,12 +161,31 @@ bool exec_overlaps_detached(struct scsi_task *t, uint64_t offset, uint64_t lengt
 	return atomic_load(&t->itl->gate) & GATE_RANGE && lu_range_busy(t->lu, offset, length);
 }
 
-/* UNMAP has many ranges and looks at each when it starts; a flush touches no data. */
-static bool has_range(const struct scsi_task *t)
+/*
+ * False: it waits, or has ended. A compound command waits piece by piece, not here; UNMAP has many
+ * ranges and looks at each when it starts; a flush touches no data.
+ */
+static bool range_is_free(struct scsi_task *t)
 {
-	if (t->plan.kind == PLAN_COMPOUND)
-		return t->plan.compound != COMPOUND_UNMAP;
-	return t->plan.kind == PLAN_READ || t->plan.kind == PLAN_WRITE;
+	bool plain = t->plan.kind == PLAN_READ || t->plan.kind == PLAN_WRITE;
+	bool compound = t->plan.kind == PLAN_COMPOUND && t->plan.compound != COMPOUND_UNMAP;
+
+	if ((plain || compound) && lu_range_busy(t->lu, t->plan.offset, t->plan.length)) {
+		exec_status(t, SCSI_BUSY);
+		return false;
+	}
+	if (!plain || !exec_range_enter(t))
+		return true;
+	t->state = TASK_BLOCKED;
+	return false;
+}
+
+bool exec_reserved(struct scsi_task *t, uint32_t gate)
+{
+	if (!(gate & scsi_access_conflicts(t->op, t->cdb)))
+		return false;
+	exec_status(t, SCSI_RESERVATION_CONFLICT);
+	return true;
 }
 
 void exec_enable(struct scsi_task *t)
@@ -175,18 +196,11 @@ void exec_enable(struct scsi_task *t)
 		order_block(t);
 		return;
 	}
-	/* Reserved while its data was on the way (SPC-4 5.13: what is not enabled yet conflicts).
-	 */
 	if (exec_unlikely(gate & (GATE_NO_WRITE | GATE_NO_READ | GATE_RESERVED)) &&
-	    gate & scsi_access_conflicts(t->op, t->cdb)) {
-		exec_status(t, SCSI_RESERVATION_CONFLICT);
+	    exec_reserved(t, gate))
 		return;
-	}
-	if (exec_unlikely(gate & GATE_RANGE) && has_range(t) &&
-	    exec_overlaps_detached(t, t->plan.offset, t->plan.length)) {
-		exec_status(t, SCSI_BUSY);
+	if (exec_unlikely(gate & GATE_RANGE) && !range_is_free(t))
 		return;
-	}
 	exec_start(t);
 }
 
@@ -264,6 +278,27 @@ static void io_done(struct backing_io *io)
 	}
 }
 
+/* As io_done, for I/O that a range waits for, or that has waited itself. */
+static void io_done_watched(struct backing_io *io)
+{
+	struct scsi_task *t = container_of(io, struct scsi_task, io);
+	bool last = io->kind != BACKING_FLUSH || io->result < 0; /* READ with FUA: then the READ */
+
+	if (t->state != TASK_DETACHED && last) {
+		lu_range_poke(t->lu, t->home->reactor);
+		if (t->ranged)
+			exec_range_leave(t);
+	}
+	io_done(io);
+}
+
+static void (*const dones[])(struct backing_io *io) = { io_done, io_done_watched };
+
+void exec_io_watch(struct scsi_task *t)
+{
+	t->io.done = io_done_watched;
+}
+
 static void submit(struct scsi_task *t, enum backing_kind kind)
 {
 	struct backing_io *io = &t->io;
@@ -277,7 +312,7 @@ static void submit(struct scsi_task *t, enum backing_kind kind)
 	io->iov = t->buf.iov;
 	io->iovcnt = moves ? t->buf.n : 0;
 	io->result = 0;
-	io->done = io_done;
+	io->done = dones[t->ranged];
 	t->write_io = kind == BACKING_WRITE;
 	t->state = TASK_IO;
 	backing_submit(t->itl->queue, io);

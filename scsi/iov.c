@@ -91,6 +91,50 @@ void iov_fill(const struct iovec *iov, unsigned n, size_t len, const void *patte
 	}
 }
 
+unsigned iov_slice(const struct iovec *iov, unsigned n, size_t offset, size_t len,
+		   struct iovec *out)
+{
+	struct place p = place_of(iov, n, offset);
+	unsigned entries = 0;
+
+	while (len) {
+		size_t piece = len;
+		uint8_t *at = place_take(&p, &piece);
+
+		if (!piece)
+			break;
+		out[entries++] = (struct iovec){ .iov_base = at, .iov_len = piece };
+		len -= piece;
+	}
+	return entries;
+}
+
+void iov_or(const struct iovec *iov, unsigned n, const struct iovec *from, unsigned n_from,
+	    size_t offset, size_t len)
+{
+	struct place to = place_of(iov, n, 0), src = place_of(from, n_from, offset);
+
+	while (len) {
+		size_t piece = len, rest;
+		uint8_t *at = place_take(&to, &piece);
+
+		if (!piece)
+			return;
+		len -= piece;
+		for (rest = piece; rest;) {
+			size_t step = rest;
+			const uint8_t *bits = place_take(&src, &step);
+
+			if (!step)
+				return;
+			for (size_t i = 0; i < step; i++)
+				at[i] |= bits[i];
+			at += step;
+			rest -= step;
+		}
+	}
+}
+
 /* All bytes equal the first one, which is zero: memcmp with itself, one byte on. */
 static bool is_zero(const uint8_t *p, size_t len)
 {

@@ -16,6 +16,7 @@ enum {
 	TRANSFER_MAX = 16 * MIB,    /* what an arena hands out at most */
 	WRITE_SAME_BLOCKS = 0x8000, /* below FFFFh: iscsi-test-cu WriteSame16.Unmap would write as
 				       much in one command, whatever the longest transfer */
+	COMPARE_WRITE_BLOCKS = 128, /* locks of file systems are one block */
 	UNMAP_DESCRIPTORS = 256,    /* 4 KiB of list, and what clients accept */
 };
 #define UNMAP_BLOCKS 0x100000u /* iscsi-test-cu Inquiry.BlockLimits takes more for a mistake */
@@ -76,11 +77,24 @@ static void set_unmap(struct lu_geometry *g, const struct backing_info *i)
 	g->zeroes_after_unmap = i->flags & BACKING_TRIM_ZEROES;
 }
 
+/* Whole physical blocks, no more than one transfer, and what the CDB can ask for. */
+static void set_atomic(struct lu_geometry *g, uint32_t bytes)
+{
+	uint32_t blocks = bytes / g->block_size;
+
+	if (blocks > g->max_blocks)
+		blocks = g->max_blocks;
+	if (blocks > UINT16_MAX)
+		blocks = UINT16_MAX;
+	g->max_atomic = blocks >> g->physical_exponent << g->physical_exponent;
+}
+
 static void set_geometry(struct lu_geometry *g, const struct lu_params *p, const struct backing *b)
 {
 	g->block_size = p->block_size;
 	g->max_blocks = TRANSFER_MAX / p->block_size;
 	g->max_write_same = WRITE_SAME_BLOCKS;
+	g->max_compare_write = COMPARE_WRITE_BLOCKS;
 	g->removable = p->removable;
 	g->read_only = p->read_only;
 	g->rotational = p->has_rotation && p->rotational;
@@ -88,6 +102,7 @@ static void set_geometry(struct lu_geometry *g, const struct lu_params *p, const
 		return;
 	g->blocks = size_of(b) / p->block_size;
 	g->physical_exponent = exponent(p, b);
+	set_atomic(g, b->info.atomic_max);
 	g->write_cache = b->info.flags & BACKING_VOLATILE_CACHE;
 	g->read_only = p->read_only || b->info.flags & BACKING_READ_ONLY;
 	if (!p->has_rotation)
@@ -148,6 +163,7 @@ static void take_geometry(struct lu_geometry *to, const struct lu_geometry *from
 {
 	to->blocks = from->blocks;
 	to->physical_exponent = from->physical_exponent;
+	to->max_atomic = from->max_atomic;
 	to->unmap_granularity = from->unmap_granularity;
 	to->unmap_alignment = from->unmap_alignment;
 	to->max_unmap_blocks = from->max_unmap_blocks;

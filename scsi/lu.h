@@ -28,6 +28,8 @@ struct lu_geometry {
 	uint32_t block_size;     /* bytes, 512 or 4096 */
 	uint32_t max_blocks;     /* VPD B0h MAXIMUM TRANSFER LENGTH */
 	uint64_t max_write_same; /* logical blocks */
+	uint32_t max_compare_write;
+	_Atomic uint32_t max_atomic; /* 0: no WRITE ATOMIC */
 	bool removable;
 	_Atomic uint8_t physical_exponent;  /* physical block = logical << exponent */
 	_Atomic uint32_t unmap_granularity; /* logical blocks; 0: no UNMAP */
@@ -44,11 +46,35 @@ struct lu_identity {
 	char name[64]; /* the administrator's name of the LU */
 };
 
-/* A detached write or an exclusive range. */
+/* What a range stands for. */
+enum lu_range_kind {
+	RANGE_DETACHED,  /* a write that its nexus has let go of: who overlaps gets BUSY */
+	RANGE_SHARED,    /* I/O that had to wait for an exclusive range, until it has ended */
+	RANGE_EXCLUSIVE, /* COMPARE AND WRITE and the like: alone on its blocks */
+};
+
+/*
+ * Blocks of an LU that are spoken for. Ranges stand in order of arrival: an exclusive one waits for
+ * each earlier one that overlaps and for I/O that was under way on any reactor when it came; a
+ * shared one waits for earlier exclusive ones. I/O that meets none never gets here.
+ */
 struct lu_range {
-	struct list node; /* lu->ranges, under lu->lock */
+	struct list node; /* lu->ranges; all under lu->lock but run */
 	uint64_t offset, length;
-	bool detached; /* overlapping commands get BUSY; else they wait */
+	uint8_t kind; /* enum lu_range_kind */
+	bool granted;
+	uint8_t reactor;       /* index: where run is called */
+	uint64_t unanswered;   /* EXCLUSIVE: reactors, by index, with I/O from before it */
+	struct list wake_node; /* on its way to run; its reactor */
+	void (*run)(struct lu_range *r); /* it has been granted; its reactor */
+};
+
+/* Makes a reactor look at the ranges of an LU: once for any number of causes. */
+struct lu_poke {
+	struct reactor_msg msg;
+	struct reactor *reactor; /* NULL: no nexus of the LU was ever there; under lu->lock */
+	struct scsi_lu *lu;
+	_Atomic bool sent;
 };
 
 /* Told when the last detached write of an LU has ended; msg runs on reactor. */
@@ -72,14 +98,16 @@ struct scsi_lu {
 	struct lu_geometry geo;
 	struct lu_identity id;
 	_Atomic unsigned refs;
-	_Atomic int not_ready;                        /* enum lu_not_ready */
-	struct backing *backing;                      /* NULL: the store could not be opened */
+	_Atomic int not_ready;     /* enum lu_not_ready */
+	_Atomic bool keeps_memory; /* exclusive ranges are in use: no memory is lent any more */
+	struct backing *backing;   /* NULL: the store could not be opened */
 	struct backing_queue *queue[LU_REACTORS_MAX]; /* by reactor index; its reactor only */
 	unsigned queue_users[LU_REACTORS_MAX];        /* its reactor only */
 	pthread_mutex_t lock;
 	/* under lock */
-	struct list itls;    /* itl.lu_node of every nexus */
-	struct list ranges;  /* lu_range.node */
+	struct list itls;   /* itl.lu_node of every nexus */
+	struct list ranges; /* lu_range.node */
+	struct lu_poke pokes[LU_REACTORS_MAX];
 	struct list waiters; /* lu_waiter.node */
 	struct lu_pr pr;
 	unsigned n_detached_writes, n_detached;
@@ -122,11 +150,26 @@ void lu_set_not_ready(struct scsi_lu *lu, enum lu_not_ready state);
 bool lu_prevented(struct scsi_lu *lu);
 
 /* Ranges (lu_range.c), under no lock. A detached task: its write, if it has one, makes every
- * overlapping command of any nexus BUSY from lu_detach_begin to lu_detach_end. */
+ * overlapping command of any nexus BUSY from lu_detach_begin to lu_detach_end. The range may be
+ * one that was entered; it stands in no order any more then. */
 void lu_detach_begin(struct scsi_lu *lu, struct lu_range *range, bool write);
 void lu_detach_end(struct scsi_lu *lu, struct lu_range *range, bool write);
 /* Does a detached write overlap? */
 bool lu_range_busy(struct scsi_lu *lu, uint64_t offset, uint64_t length);
+/* Puts a range in order: offset, length, kind (not DETACHED), reactor and run are filled. True: run
+ * follows, unless lu_range_leave comes first. False: nothing is in the way of a shared one; it has
+ * not been entered. Detached writes are not looked at: when it is entered and when it is granted
+ * the caller asks lu_range_busy. */
+bool lu_range_enter(struct scsi_lu *lu, struct lu_range *range);
+/* Takes an entered range out, granted or not. Its reactor. */
+void lu_range_leave(struct scsi_lu *lu, struct lu_range *range);
+/* Something has ended that a range may have waited for. */
+void lu_range_poke(struct scsi_lu *lu, struct reactor *r);
+/* On a reactor that was poked: answers for its I/O, `awaited` tells whether any overlaps (under
+ * lu->lock), and moves what is granted there to *granted (by wake_node). */
+void lu_range_look(struct scsi_lu *lu, struct reactor *r,
+		   bool (*awaited)(struct scsi_lu *, struct reactor *, const struct lu_range *),
+		   struct list *granted);
 /* Queues w if a detached write is left; false: none is. */
 bool lu_wait_writes(struct scsi_lu *lu, struct lu_waiter *w);
 /* False: w was not queued any more, its message is on the way. */

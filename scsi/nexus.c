@@ -15,6 +15,7 @@
 static void itl_join_lu(struct itl *itl)
 {
 	struct scsi_lu *lu = itl->lu;
+	struct lu_poke *poke = &lu->pokes[reactor_index(itl->nexus->reactor)];
 	uint32_t gate = 0;
 
 	pthread_mutex_lock(&lu->lock);
@@ -25,6 +26,8 @@ static void itl_join_lu(struct itl *itl)
 	gate |= lu_pr_gate(lu, itl);
 	atomic_fetch_or(&itl->gate, gate);
 	list_add_tail(&lu->itls, &itl->lu_node);
+	if (!poke->reactor)
+		poke->reactor = itl->nexus->reactor;
 	pthread_mutex_unlock(&lu->lock);
 }
 

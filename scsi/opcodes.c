@@ -50,12 +50,15 @@ enum row {
 	ROW_PR_REGISTER_IGNORE,
 	ROW_PR_REGISTER_AND_MOVE,
 	ROW_READ16,
+	ROW_COMPARE_WRITE,
 	ROW_WRITE16,
+	ROW_OR_WRITE,
 	ROW_WRITE_VERIFY16,
 	ROW_VERIFY16,
 	ROW_PRE_FETCH16,
 	ROW_SYNC_CACHE16,
 	ROW_WRITE_SAME16,
+	ROW_WRITE_ATOMIC,
 	ROW_READ_CAPACITY16,
 	ROW_GET_LBA_STATUS,
 	ROW_REPORT_LUNS,
@@ -206,10 +209,19 @@ static const struct scsi_op rows[ROWS] = {
 		ID(0x88), .name = "READ(16)", .cdb_length = 16, .direction = DIR_IN,
 		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 30,
 		.plan = sbc_plan_read, .usage = { 0x88, 0x1c, FF8, FF4, 0x1f } },
+	[ROW_COMPARE_WRITE] = {
+		ID(0x89), .name = "COMPARE AND WRITE", .cdb_length = 16, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 30,
+		.plan = sbc_plan_compare_write,
+		.usage = { 0x89, 0x18, FF8, 0, 0, 0, 0xff, 0x1f } },
 	[ROW_WRITE16] = {
 		ID(0x8a), .name = "WRITE(16)", .cdb_length = 16, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 30,
 		.plan = sbc_plan_write, .usage = { 0x8a, 0x18, FF8, FF4, 0x1f } },
+	[ROW_OR_WRITE] = {
+		ID(0x8b), .name = "ORWRITE(16)", .cdb_length = 16, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 30,
+		.plan = sbc_plan_or_write, .usage = { 0x8b, 0x18, FF8, FF4, 0x1f } },
 	[ROW_WRITE_VERIFY16] = {
 		ID(0x8e), .name = "WRITE AND VERIFY(16)", .cdb_length = 16, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 60,
@@ -230,6 +242,10 @@ static const struct scsi_op rows[ROWS] = {
 		ID(0x93), .name = "WRITE SAME(16)", .cdb_length = 16, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 120,
 		.plan = sbc_plan_write_same, .usage = { 0x93, 0x09, FF8, FF4, 0x1f } },
+	[ROW_WRITE_ATOMIC] = {
+		ID(0x9c), .name = "WRITE ATOMIC(16)", .cdb_length = 16, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = WRITES | OP_ATOMIC, .timeout_s = 30,
+		.plan = sbc_plan_write_atomic, .usage = { 0x9c, 0x18, FF8, 0, 0, FF2, 0x1f } },
 	[ROW_READ_CAPACITY16] = {
 		ID_SA(0x9e, 0x10), .name = "READ CAPACITY(16)", .cdb_length = 16,
 		.direction = DIR_IN, .access = ACCESS_ALWAYS, .flags = OP_MEDIUM,
@@ -302,12 +318,15 @@ static const uint8_t first_row[256] = {
 	[0x5e] = AT(ROW_PR_READ_KEYS),
 	[0x5f] = AT(ROW_PR_REGISTER),
 	[0x88] = AT(ROW_READ16),
+	[0x89] = AT(ROW_COMPARE_WRITE),
 	[0x8a] = AT(ROW_WRITE16),
+	[0x8b] = AT(ROW_OR_WRITE),
 	[0x8e] = AT(ROW_WRITE_VERIFY16),
 	[0x8f] = AT(ROW_VERIFY16),
 	[0x90] = AT(ROW_PRE_FETCH16),
 	[0x91] = AT(ROW_SYNC_CACHE16),
 	[0x93] = AT(ROW_WRITE_SAME16),
+	[0x9c] = AT(ROW_WRITE_ATOMIC),
 	[0x9e] = AT(ROW_READ_CAPACITY16),
 	[0xa0] = AT(ROW_REPORT_LUNS),
 	[0xa3] = AT(ROW_REPORT_OPCODES),
@@ -349,13 +368,15 @@ const struct scsi_op *scsi_op_table(unsigned *ret_n)
 
 bool scsi_op_offered(const struct scsi_op *op, const struct lu_geometry *geo)
 {
-	const unsigned conditional = OP_THIN | OP_UNMAP | OP_REMOVABLE;
+	const unsigned conditional = OP_THIN | OP_UNMAP | OP_REMOVABLE | OP_ATOMIC;
 
 	if (!(op->flags & conditional) || !geo)
 		return true;
 	if ((op->flags & OP_THIN) && !geo->thin)
 		return false;
 	if ((op->flags & OP_UNMAP) && !geo->unmap_granularity)
+		return false;
+	if ((op->flags & OP_ATOMIC) && !geo->max_atomic)
 		return false;
 	return !(op->flags & OP_REMOVABLE) || geo->removable;
 }

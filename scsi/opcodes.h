@@ -45,7 +45,8 @@ enum scsi_op_flags {
 	OP_SHARED = 256,   /* changes what all nexuses of the LU share: refused with 7/27/00 for a
 			      nexus whose LUN map is read-only; not for a read-only LU, nor with
 			      SWP=1, which MODE SELECT takes back */
-	OP_NONE = 512,     /* filled in, and nothing of the above */
+	OP_NONE = 512,     /* filled in, and nothing of the others */
+	OP_ATOMIC = 1024,  /* offered only where the store never tears a write */
 };
 
 /* All that a plan may look at. */
@@ -139,6 +140,9 @@ struct scsi_plan sbc_plan_write(const struct scsi_request *rq); /* 6, 10, 12, 16
 struct scsi_plan sbc_plan_verify(const struct scsi_request *rq);
 struct scsi_plan sbc_plan_write_verify(const struct scsi_request *rq);
 struct scsi_plan sbc_plan_write_same(const struct scsi_request *rq);
+struct scsi_plan sbc_plan_compare_write(const struct scsi_request *rq);
+struct scsi_plan sbc_plan_or_write(const struct scsi_request *rq);
+struct scsi_plan sbc_plan_write_atomic(const struct scsi_request *rq);
 struct scsi_plan sbc_plan_sync_cache(const struct scsi_request *rq);
 struct scsi_plan sbc_plan_prefetch(const struct scsi_request *rq);
 struct scsi_plan sbc_plan_unmap(const struct scsi_request *rq);

@@ -155,29 +155,88 @@ struct scsi_plan sbc_plan_verify(const struct scsi_request *rq)
 	return p;
 }
 
+/* A compound command on a range that is not empty and lies on the medium. */
+static struct scsi_plan plan_compound(const struct scsi_request *rq, enum scsi_compound compound,
+				      const struct range *r)
+{
+	struct scsi_plan p = plan_move(rq, PLAN_COMPOUND, r, durable(rq, r->flags));
+
+	p.compound = (uint8_t)compound;
+	return p;
+}
+
+struct scsi_plan sbc_plan_compare_write(const struct scsi_request *rq)
+{
+	struct range r = {
+		.lba = get_be64(rq->cdb + offsetof(struct cdb_compare_write, lba)),
+		.blocks = rq->cdb[offsetof(struct cdb_compare_write, blocks)],
+		.flags = rq->cdb[1],
+		.length_field = offsetof(struct cdb_compare_write, blocks),
+	};
+	struct scsi_plan p;
+
+	if (r.blocks > rq->geo->max_compare_write)
+		return too_long(&r);
+	if (r.blocks && !moves(rq, &r))
+		return not_moved(rq, &r);
+	if (beyond(size_of(rq->geo), &r))
+		return plan_fail(sense_lba_out_of_range());
+	p = plan_compound(rq, COMPOUND_COMPARE_WRITE, &r); /* of no blocks too: see exec.c */
+	p.data_length *= 2; /* what must be there, then what shall be */
+	return p;
+}
+
+struct scsi_plan sbc_plan_or_write(const struct scsi_request *rq)
+{
+	struct range r = range_of(rq->cdb);
+
+	if (!moves(rq, &r))
+		return not_moved(rq, &r);
+	return plan_compound(rq, COMPOUND_OR_WRITE, &r);
+}
+
+/* SBC-4 5.48. A boundary is not offered: MAXIMUM ATOMIC BOUNDARY SIZE is zero. */
+struct scsi_plan sbc_plan_write_atomic(const struct scsi_request *rq)
+{
+	uint32_t unit = 1u << rq->geo->physical_exponent;
+	struct range r = {
+		.lba = get_be64(rq->cdb + offsetof(struct cdb_write_atomic, lba)),
+		.blocks = get_be16(rq->cdb + offsetof(struct cdb_write_atomic, length)),
+		.flags = rq->cdb[1],
+		.length_field = offsetof(struct cdb_write_atomic, length),
+	};
+
+	if (r.blocks > rq->geo->max_atomic || r.blocks % unit)
+		return too_long(&r);
+	if (!moves(rq, &r))
+		return not_moved(rq, &r);
+	if (r.lba % unit)
+		return plan_fail(sense_invalid_field(offsetof(struct cdb_write_atomic, lba)));
+	return plan_compound(rq, COMPOUND_WRITE_ATOMIC, &r);
+}
+
 struct scsi_plan sbc_plan_write_same(const struct scsi_request *rq)
 {
 	struct range r = range_of(rq->cdb);
 	const struct lu_geometry *geo = rq->geo;
 	bool no_data = r.flags & CDB_WS_NDOB; /* reserved in the 10-byte form */
 	bool unmap = r.flags & CDB_WS_UNMAP;
-	uint64_t size = size_of(geo), blocks = r.blocks;
+	uint64_t size = size_of(geo);
 
 	/* LBPWS and LBPWS10 are set where the store can give space back (VPD page B2h). */
 	if (unmap && !(geo->thin && geo->unmap_granularity))
 		return plan_fail(sense_invalid_field_bit(1, 3));
 	if (beyond(size, &r) || r.lba == size)
 		return plan_fail(sense_lba_out_of_range());
-	if (!blocks) /* SBC-3 5.45, WSNZ=0: to the end of the medium */
-		blocks = size - r.lba;
-	if (blocks > geo->max_write_same)
+	/* WSNZ=1 in VPD page B0h: zero does not stand for the rest of the medium. */
+	if (!r.blocks || r.blocks > geo->max_write_same)
 		return too_long(&r);
 	return (struct scsi_plan){ .kind = PLAN_COMPOUND,
 				   .compound = no_data ? COMPOUND_ZERO : COMPOUND_WRITE_SAME,
 				   .may_trim = unmap,
 				   .fua = mode_write_through(rq->lu),
 				   .offset = r.lba * geo->block_size,
-				   .length = blocks * geo->block_size,
+				   .length = (uint64_t)r.blocks * geo->block_size,
 				   .data_length = no_data ? 0 : geo->block_size };
 }
 

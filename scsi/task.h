@@ -133,6 +133,7 @@ struct scsi_task {
 	bool started;           /* past ordering: it runs */
 	bool collected;         /* the data asked for by data_out has come */
 	bool holds_queue;       /* detached: of lu, on this reactor */
+	bool ranged;            /* range stands in the order of lu->ranges */
 	struct scsi_home *home; /* of the reactor; valid while detached too */
 	struct itl *itl;        /* NULL: no such LUN */
 	struct scsi_lu *lu;     /* of itl; kept while detached */
@@ -142,7 +143,8 @@ struct scsi_task {
 	struct list wait_node; /* blocked queue */
 	struct arena_waiter waiter;
 	struct backing_io io;
-	struct lu_range range; /* while detached: what its write may still change */
+	struct lu_range range; /* ranged: what it has waited for; detached: what its write may
+				  still change */
 	void *priv;            /* of a compound command; from the reactor's pool */
 	uint64_t started_ns;
 };

@@ -103,6 +103,8 @@ static size_t build_limits(const struct scsi_request *rq, uint8_t *out)
 	if (granularity * geo->block_size < 4096)
 		granularity = 4096 / geo->block_size;
 	memset(out, 0, 60);
+	out[0] = 0x01; /* WSNZ */
+	out[1] = (uint8_t)geo->max_compare_write;
 	put_be16(out + 2, (uint16_t)granularity);
 	put_be32(out + 4, geo->max_blocks);
 	put_be32(out + 8, optimal < geo->max_blocks ? optimal : geo->max_blocks);
@@ -115,6 +117,11 @@ static size_t build_limits(const struct scsi_request *rq, uint8_t *out)
 		put_be32(out + 28, 0x80000000u | geo->unmap_alignment); /* UGAVALID */
 	}
 	put_be64(out + 32, geo->max_write_same);
+	if (geo->max_atomic) { /* SBC-4 6.6.4; no boundaries */
+		put_be32(out + 40, geo->max_atomic);
+		put_be32(out + 44, 1u << geo->physical_exponent);
+		put_be32(out + 48, 1u << geo->physical_exponent);
+	}
 	return 60;
 }
 

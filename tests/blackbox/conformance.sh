@@ -13,16 +13,13 @@ limit=120
 # What does not run, and why: patterns of SUITE.TEST on a kind of unit, a reason.
 # A test that skips itself without standing here fails.
 skips='
-any CompareAndWrite.* COMPARE AND WRITE is not offered yet
 any ExtendedCopy.* EXTENDED COPY is not offered yet
 any ReceiveCopyResults.* EXTENDED COPY is not offered yet
-any OrWrite.* ORWRITE is not offered yet
 any ReadDefectData* READ DEFECT DATA is not offered yet
 any Sanitize.* SANITIZE is not offered yet
-any WriteAtomic16.* WRITE ATOMIC is not offered yet
-any MultipathIO.CompareAndWrite* COMPARE AND WRITE is not offered yet
+thin WriteAtomic16.* a file promises no atomic writes; they run on a ram unit
+ram4 WriteAtomic16.VPD a physical block has only one logical one
 thin GetLBAStatus.UnmapSingle its second half asks for the block behind the one it means where a physical block has several
-any WriteSame10.UnmapUntilEnd it sends FFh and wants zeroes; SBC-3 5.45 has the data given
 4kn *.UnmapUnaligned a physical block has only one logical one
 4kn *.InvalidDataOutSize it asks for several logical blocks in a physical one
 any iSCSITMF.LUNResetSimpleAsync it fails unless both answers come in one read of its socket, which nothing makes sure
@@ -30,12 +27,15 @@ any iSCSITMF.LUNResetSimpleAsync it fails unless both answers come in one read o
 
 # Tests that leave out a part of themselves.
 parts='
-NoMedia.NoMediaSBC COMPARE AND WRITE and ORWRITE are not offered yet
-ReadOnly.ReadOnlySBC COMPARE AND WRITE and ORWRITE are not offered yet
+ReadOnly.ReadOnlySBC a read-only file is not thin: no UNMAP
+WriteSame10.ZeroBlocks no blocks are refused: WSNZ=1
+WriteSame16.ZeroBlocks no blocks are refused: WSNZ=1
 '
 
 # Which suites run on which kind besides the thin unit, which gets all.
-on_four='Read[0-9C]*|Write*|Verify*|Unmap.*|GetLBAStatus.*|Prefetch*|Mandatory.*|Inquiry.*|iSCSI[Rcd]*'
+on_four='Read[0-9C]*|Write[0-9SV]*|Verify*|CompareAndWrite.*|OrWrite.*|Unmap.*|GetLBAStatus.*|Prefetch*|Mandatory.*|Inquiry.*|iSCSI[Rcd]*'
+on_ram='CompareAndWrite.*|OrWrite.*|WriteAtomic16.*|WriteSame*|MultipathIO.CompareAndWrite*|Unmap.*'
+on_ram4='WriteAtomic16.*'
 on_removable='PreventAllow.*|StartStopUnit.*|NoMedia.*|TestUnitReady.*|ModeSense6.*|Mandatory.*'
 on_read_only='ReadOnly.*'
 on_slow='iSCSITMF.*'
@@ -108,7 +108,9 @@ thin_lu read-only 64MiB
 lus[-1]=${lus[-1]/'size = "64MiB"; create = true;'/'read_only = true;'}
 truncate -s 64M "$dir/read-only.img"
 lu slow 'type = "ram"' 'size = "64MiB"' 'fault = "delay ms=1500 kind=write"'
-target "$iqn" 1=thin 2=four 3=removable 4=read-only 5=slow
+lu ram 'type = "ram"' 'size = "256MiB"'
+lu ram4 'type = "ram"' 'size = "256MiB"' 'block_size = 4096'
+target "$iqn" 1=thin 2=four 3=removable 4=read-only 5=slow 6=ram 7=ram4
 configure
 start_hawserd
 
@@ -121,6 +123,8 @@ for name in "${names[@]}"; do
 	! matches "$name" "$on_four" || reason_to_skip 4kn "$name" >/dev/null || one 4kn 2 "$name"
 	! matches "$name" "$on_removable" || one removable 3 "$name"
 	! matches "$name" "$on_read_only" || one read-only 4 "$name"
+	! matches "$name" "$on_ram" || one ram 6 "$name"
+	! matches "$name" "$on_ram4" || reason_to_skip ram4 "$name" >/dev/null || one ram4 7 "$name"
 	! matches "$name" "$on_slow" || one slow 5 "$name"
 done
 stop_hawserd

@@ -37,6 +37,8 @@ static void plan_setup(void)
 		.max_unmap_blocks = 0x100000,
 		.max_unmap_descriptors = 256,
 		.max_write_same = 0x80000,
+		.max_compare_write = 128,
+		.max_atomic = 32768,
 		.thin = true,
 		.zeroes_after_unmap = true,
 		.write_cache = true,

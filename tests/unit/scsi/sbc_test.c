@@ -46,7 +46,7 @@ static const struct {
 	{ 0xa8, PLAN_READ, false, 6 },     { 0x2a, PLAN_WRITE, false, 7 },
 	{ 0x8a, PLAN_WRITE, true, 10 },    { 0xaa, PLAN_WRITE, false, 6 },
 	{ 0x2e, PLAN_COMPOUND, false, 7 }, { 0x8e, PLAN_COMPOUND, true, 10 },
-	{ 0xae, PLAN_COMPOUND, false, 6 },
+	{ 0xae, PLAN_COMPOUND, false, 6 }, { 0x8b, PLAN_COMPOUND, true, 10 },
 };
 
 START_TEST(moves_at_the_boundaries)
@@ -220,12 +220,10 @@ START_TEST(write_same)
 		ck_assert(p.compound == COMPOUND_WRITE_SAME && p.data_length == 512 && !p.may_trim);
 		p = rw(op, 0x08, 8, 16);
 		ck_assert(p.compound == COMPOUND_WRITE_SAME && p.data_length == 512 && p.may_trim);
-		/* 0 blocks: to the end, unless that is more than the maximum. */
+		/* WSNZ=1 */
 		ck_field(rw(op, 0, 0, 0), ops[i].length_field, -1);
-		ck_field(rw(op, 0, BLOCKS - 0x80001, 0), ops[i].length_field, -1);
-		ck_move(rw(op, 0, BLOCKS - 0x80000, 0), PLAN_COMPOUND, (BLOCKS - 0x80000) * 512ull,
-			0x80000 * 512ull);
-		ck_move(rw(op, 0, BLOCKS - 1, 0), PLAN_COMPOUND, (BLOCKS - 1) * 512ull, 512);
+		ck_field(rw(op, 0, BLOCKS - 1, 0), ops[i].length_field, -1);
+		ck_move(rw(op, 0, BLOCKS - 1, 1), PLAN_COMPOUND, (BLOCKS - 1) * 512ull, 512);
 		ck_sense(rw(op, 0, BLOCKS, 0), 5, 0x2100);
 		ck_sense(rw(op, 0, BLOCKS + 1, 0), 5, 0x2100);
 		ck_sense(rw(op, 0, BLOCKS - 1, 2), 5, 0x2100);
@@ -236,6 +234,51 @@ START_TEST(write_same)
 	ck_sense(rw(0x93, 0, 1ull << 63, 0), 5, 0x2100);
 	ck_sense(rw(0x93, 0, UINT64_MAX, 0), 5, 0x2100);
 	ck_sense(rw(0x93, 0, UINT64_MAX, 1), 5, 0x2100);
+}
+END_TEST
+
+START_TEST(compare_and_write)
+{
+	struct scsi_plan p;
+
+	COVERS("SB-016 OP-056");
+	plan_setup();
+	p = rw(0x89, 0, 8, 128);
+	ck_move(p, PLAN_COMPOUND, 4096, 65536);
+	ck_assert(p.compound == COMPOUND_COMPARE_WRITE && p.data_length == 131072);
+	p = rw(0x89, 0x18, BLOCKS, 0); /* no blocks, no data */
+	ck_move(p, PLAN_COMPOUND, BLOCKS * 512ull, 0);
+	ck_assert_uint_eq(p.data_length, 0);
+	ck_field(rw(0x89, 0, 8, 129), 13, -1);
+	ck_field(rw(0x89, 0, BLOCKS, 255), 13, -1);
+	ck_sense(rw(0x89, 0, BLOCKS, 1), 5, 0x2100);
+	ck_sense(rw(0x89, 0, BLOCKS + 1, 0), 5, 0x2100);
+	ck_sense(rw(0x89, 0, UINT64_MAX, 1), 5, 0x2100);
+	ck_field(rw(0x89, 0x20, 8, 1), 1, 5); /* WRPROTECT */
+	ck_field(rw(0x89, 0, 8, 0x101), 12, 0);
+}
+END_TEST
+
+START_TEST(write_atomic)
+{
+	static const struct {
+		uint64_t lba;
+		uint32_t blocks;
+		uint16_t field;
+	} wrong[] = { { 4, 8, 2 }, { 8, 4, 12 }, { 8, 32776, 12 }, { 8, 65535, 12 } };
+
+	COVERS("SB-029 SB-030 OP-064");
+	plan_setup();
+	ck_move(rw(0x9c, 0, 8, 32768), PLAN_COMPOUND, 4096, 16 << 20);
+	ck_good(rw(0x9c, 0, 5, 0));
+	ck_good(rw(0x9c, 0, BLOCKS, 0));
+	for (unsigned i = 0; i < 4; i++)
+		ck_field(rw(0x9c, 0, wrong[i].lba, wrong[i].blocks), wrong[i].field, -1);
+	ck_sense(rw(0x9c, 0, BLOCKS, 8), 5, 0x2100);
+	ck_sense(rw(0x9c, 0, BLOCKS - 1, 8), 5, 0x2100);
+	ck_field(rw(0x9c, 0, 8, 0x10008), 11, 0); /* ATOMIC BOUNDARY */
+	fx_lu.geo.max_atomic = 0;
+	ck_sense(rw(0x9c, 0, 8, 8), 5, 0x2000);
 }
 END_TEST
 
@@ -405,5 +448,6 @@ SUITE_COVERS("SB-001 SB-002 SB-003 SB-004 SB-005 SB-007 SB-013 SB-014 SB-015 SB-
 	     "SG-006 SG-007 fault-E13 fault-E20");
 
 UNIT_MAIN("scsi/sbc", moves_at_the_boundaries, six_bytes, large_units, fua_and_dpo,
-	  cache_switched_off, verify, write_and_verify, write_same, write_same_without_data,
-	  synchronize_cache, prefetch, unmap_lengths, unmap_descriptors, unmap_limits)
+	  cache_switched_off, verify, write_and_verify, write_same, compare_and_write, write_atomic,
+	  write_same_without_data, synchronize_cache, prefetch, unmap_lengths, unmap_descriptors,
+	  unmap_limits)

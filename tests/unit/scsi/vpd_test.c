@@ -121,12 +121,15 @@ END_TEST
 
 START_TEST(block_limits)
 {
-	uint8_t want[64] = { 0,    0xb0, 0,    0x3c, 0, 0,    0, 8, /* WSNZ=0, granularity 4 KiB */
-			     0,    0,    0x80, 0,    0, 0,    8, 0, /* 16 MiB, 1 MiB */
-			     0,    0,    0,    0,    0, 0x10, 0, 0, /* unmap: blocks */
-			     0,    0,    1,    0,    0, 0,    0, 8, /* descriptors, granularity */
-			     0x80, 0,    0,    0,    0, 0,    0, 0, /* UGAVALID */
-			     0,    8,    0,    0 };                 /* WRITE SAME */
+	uint8_t want[64] = {
+		0,    0xb0, 0,    0x3c, 1, 128,  0,    8, /* WSNZ=1, granularity 4 KiB */
+		0,    0,    0x80, 0,    0, 0,    8,    0, /* 16 MiB, 1 MiB */
+		0,    0,    0,    0,    0, 0x10, 0,    0, /* unmap: blocks */
+		0,    0,    1,    0,    0, 0,    0,    8, /* descriptors, granularity */
+		0x80, 0,    0,    0,    0, 0,    0,    0, /* UGAVALID */
+		0,    8,    0,    0,    0, 0,    0x80, 0, /* WRITE SAME, atomic: */
+		0,    0,    0,    8,    0, 0,    0,    8
+	}; /* alignment, granularity */
 
 	plan_setup();
 	ck_answer(VPD(0xb0), want, 64);
@@ -139,6 +142,9 @@ START_TEST(block_limits)
 	ck_answer(VPD(0xb0), want, 64);
 	fx_lu.geo.unmap_granularity = 8;
 	fx_lu.geo.thin = false;
+	ck_answer(VPD(0xb0), want, 64);
+	fx_lu.geo.max_atomic = 0;
+	memset(want + 44, 0, 20);
 	ck_answer(VPD(0xb0), want, 64);
 }
 END_TEST
