@@ -164,6 +164,11 @@ static void published(struct iscsi_publish *p)
 	apply_await(run, closed);
 }
 
+static void publish_first(struct apply_run *run)
+{
+	publish(run, published);
+}
+
 static void committed(struct state_commit *c)
 {
 	struct apply_run *run = c->arg;
@@ -175,7 +180,7 @@ static void committed(struct state_commit *c)
 					 run->daemon->settings.state_dir, text_errno(-c->result)));
 		return;
 	}
-	publish(run, published);
+	apply_hand_over(run, publish_first);
 }
 
 static void commit(struct apply_run *run)
@@ -183,7 +188,7 @@ static void commit(struct apply_run *run)
 	struct apply_request *r = run->request;
 
 	if (state_change_is_empty(r->change)) {
-		publish(run, published);
+		apply_hand_over(run, publish_first);
 		return;
 	}
 	run->commit.change = r->change;

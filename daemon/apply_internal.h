@@ -38,8 +38,10 @@ struct apply_run {
 	unsigned pending;                      /* stores being opened */
 	bool switched;                         /* the tree is what the request has made of it */
 	void (*closed)(struct apply_run *run); /* after apply_await */
+	void (*handed_over)(struct apply_run *run);
 	struct iscsi_policy *policy;
 	struct state_commit commit;
+	unsigned handing_over; /* units that do, and one */
 	struct iscsi_publish publish;
 	struct reactor_timer timer;      /* limit of the wait for closing stores */
 	struct reactor_timer open_timer; /* and for stores that are being opened */
@@ -83,6 +85,9 @@ const struct config *apply_wanted(const struct apply_run *run);
 int apply_addresses(struct apply_run *run, struct iscsi_policy *p);
 /* The LU of this name as it will be. */
 struct node_lu *apply_find_lu(const struct apply_run *run, const char *name);
+
+/* apply_pr.c: registrations of units that are replaced go to the new objects; then done. */
+void apply_hand_over(struct apply_run *run, void (*done)(struct apply_run *run));
 
 /* apply_switch.c: the tree becomes what the run has made. */
 void apply_switch(struct apply_run *run);

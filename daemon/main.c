@@ -12,6 +12,7 @@
 #include "daemon/daemon.h"
 #include "daemon/helper.h"
 #include "daemon/interfaces.h"
+#include "daemon/keep.h"
 #include "daemon/service.h"
 #include "daemon/state.h"
 #include "daemon/stop.h"
@@ -265,6 +266,7 @@ static int run(struct start *s)
 	r = io_threads_start(d, threads_ready);
 	if (r)
 		return fail_early("I/O threads", r);
+	keep_start(d);
 	reactor_run(d->control);
 	return d->exit_status ? -EIO : 0;
 }

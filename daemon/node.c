@@ -4,6 +4,7 @@
  */
 #include "daemon/node.h"
 #include "daemon/daemon.h"
+#include "daemon/keep.h"
 #include "transport/portal.h"
 
 #include "config/schema.h"
@@ -89,7 +90,6 @@ int node_lu_create(struct node *n, const struct config_lu *l, struct node_store 
 	struct lu_params params;
 	int r;
 
-	(void)n;
 	if (!nl)
 		return -ENOMEM;
 	list_init(&nl->node);
@@ -106,6 +106,12 @@ int node_lu_create(struct node *n, const struct config_lu *l, struct node_store 
 		config_object_clear(&config_lu_scope, &nl->config);
 		free(nl);
 		return r;
+	}
+	if (keep_restore(n->daemon, nl->lu)) {
+		lu_unref(nl->lu);
+		config_object_clear(&config_lu_scope, &nl->config);
+		free(nl);
+		return -ENOMEM;
 	}
 	nl->lu->destroyed = store_lu_destroyed;
 	nl->lu->destroyed_arg = store;

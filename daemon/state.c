@@ -145,6 +145,8 @@ int state_open(const char *dir, const struct state_sys *sys, struct state **ret,
 	s->dirfd = s->lockfd = -1;
 	s->sys = sys ? sys : &state_sys_default;
 	list_init(&s->objects);
+	list_init(&s->torn);
+	list_init(&s->commits);
 	s->dir = strdup(dir);
 	if (!s->dir)
 		return fail(s, -ENOMEM, why, whysize);
@@ -173,6 +175,8 @@ void state_close(struct state *s)
 		return;
 	while ((n = list_pop(&s->objects)))
 		state_object_free(list_entry(n, struct state_object, node));
+	while ((n = list_pop(&s->torn)))
+		free(list_entry(n, struct state_torn, node));
 	offload_queue_destroy(s->queue);
 	if (s->lockfd >= 0)
 		close(s->lockfd);
@@ -232,6 +236,7 @@ static int add_object(struct config *c, const struct state_object *o)
 		break;
 	case STATE_IDENTITY:
 	case STATE_PORT:
+	case STATE_PR:
 	case STATE_KINDS:
 	default:
 		return 0;
@@ -305,7 +310,7 @@ static int build_entries(const struct state *s, struct state_change *ch,
 			continue;
 		if (old)
 			memcpy(o->id, old->id, sizeof(o->id));
-		else if (new_id(o->id))
+		else if (!state_id_of_key(o->kind, o->key, o->id) && new_id(o->id))
 			return -EIO;
 		snprintf(e->path, sizeof(e->path), "%s/%s", state_kinds[o->kind].folder, o->id);
 		e->text = o->object ? state_encode(o->kind, o->object) : NULL;
@@ -380,13 +385,31 @@ static void commit_work(struct offload_job *job)
 	c->result = write_files(c->state, c->change);
 }
 
+static void commit_first(struct state *s);
+
 static void commit_done(struct offload_job *job)
 {
 	struct state_commit *c = list_entry(job, struct state_commit, job);
 
 	if (!c->result)
 		adopt(c->state, c->change);
+	list_del(&c->node);
+	commit_first(c->state);
 	c->done(c);
+}
+
+/* One at a time: writing reads the objects, adopting changes them. */
+static void commit_first(struct state *s)
+{
+	struct state_commit *c;
+
+	if (list_empty(&s->commits))
+		return;
+	c = list_entry(s->commits.next, struct state_commit, node);
+	c->job = (struct offload_job){ .work = commit_work,
+				       .done = commit_done,
+				       .reply_to = c->control };
+	offload_submit(s->queue, &c->job);
 }
 
 int state_start(struct state *s)
@@ -396,8 +419,11 @@ int state_start(struct state *s)
 
 void state_commit_begin(struct state *s, struct reactor *control, struct state_commit *c)
 {
+	bool first = list_empty(&s->commits);
+
 	c->state = s;
-	c->job =
-	    (struct offload_job){ .work = commit_work, .done = commit_done, .reply_to = control };
-	offload_submit(s->queue, &c->job);
+	c->control = control;
+	list_add_tail(&s->commits, &c->node);
+	if (first)
+		commit_first(s);
 }

@@ -25,6 +25,7 @@ enum state_kind {
 	STATE_IDENTITY, /* identities/: struct state_identity, of every LU whose settings have none
 			 */
 	STATE_PORT,     /* ports/: struct state_port */
+	STATE_PR,       /* pr/: struct state_pr, of every LU with registrations that are kept */
 	STATE_KINDS
 };
 
@@ -39,6 +40,20 @@ struct state_port {
 	uint16_t group, id;
 };
 
+/* Persistent reservations of an LU (APTPL). */
+struct state_registration {
+	char *initiator, *target; /* ports by name: "name,i,0xISID", "name,t,0xTAG" */
+	char *key;                /* "0x0123456789abcdef" */
+	uint16_t port;            /* relative target port identifier */
+	bool holder;
+};
+struct state_pr {
+	char *naa;
+	uint8_t type; /* of the reservation, as SPC-4 numbers them; 0: none */
+	struct state_registration *registrations;
+	unsigned n_registrations;
+};
+
 /* Reads the folder, made when it is not there. Replays a journal first. A file that is torn is set
  * aside (renamed *.torn) and counted; a file of a newer version is an error that names it.
  * 0, or a negative errno and why. sys NULL: the system's calls. */
@@ -51,8 +66,11 @@ int state_give(struct state *s, unsigned uid, unsigned gid);
 /* Files of this kind that were set aside by this or an earlier start and are still there. */
 unsigned state_torn(const struct state *s, enum state_kind kind);
 
+/* Was the file of this very object set aside? For STATE_PR only, whose files are named by key. */
+bool state_lost(const struct state *s, enum state_kind kind, const char *key);
+
 /* The object with this key, NULL if there is none. Keys: name; for portals state_portal_key; for
- * ports state_port_key. */
+ * ports state_port_key; for reservations the NAA identifier in hexadecimal. */
 const void *state_find(const struct state *s, enum state_kind kind, const char *key);
 void state_each(const struct state *s, enum state_kind kind,
 		void (*each)(const void *object, void *arg), void *arg);
@@ -81,13 +99,15 @@ int state_commit_now(struct state *s, struct state_change *ch);
 
 struct state_commit {
 	struct offload_job job;
+	struct list node; /* state.commits */
+	struct reactor *control;
 	struct state *state;
 	struct state_change *change; /* borrowed until done */
 	int result;
 	void (*done)(struct state_commit *c); /* on the control reactor */
 	void *arg;
 };
-/* The same on an offload thread. */
+/* The same on an offload thread; several come one after another. */
 void state_commit_begin(struct state *s, struct reactor *control, struct state_commit *c);
 /* The queue that commits run on. */
 int state_start(struct state *s);

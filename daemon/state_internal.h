@@ -27,6 +27,13 @@ struct state_object {
 	void *object; /* NULL in a change set: deleted */
 };
 
+/* A file that was set aside, of a kind whose files are named by key. */
+struct state_torn {
+	struct list node; /* state.torn */
+	enum state_kind kind;
+	char id[17];
+};
+
 struct state {
 	int dirfd;
 	int lockfd;
@@ -34,10 +41,12 @@ struct state {
 	const struct state_sys *sys;
 	struct list objects; /* state_object.node */
 	unsigned n_torn[STATE_KINDS];
+	struct list torn; /* state_torn.node */
 	uint16_t last_port;
 	bool unfinished; /* the last change is decided but not carried out */
 	bool stale;      /* the journal of a refused change may lie there */
 	struct offload_queue *queue;
+	struct list commits; /* state_commit.node; the first one is being written */
 };
 
 struct state_change {
@@ -49,6 +58,11 @@ void state_object_free(struct state_object *o); /* NULL allowed */
 struct state_object *state_lookup(const struct list *objects, enum state_kind kind,
 				  const char *key);
 const char *state_object_key(enum state_kind kind, const void *object, char buf[static 300]);
+
+/* The name of an object's file where it follows from the key; false: it is chosen at random. */
+bool state_id_of_key(enum state_kind kind, const char *key, char id[static 17]);
+/* What only the settings together can say: the fact, NULL if all is well. */
+const char *state_object_fault(enum state_kind kind, const void *object);
 
 /* The file of an object as text: version, settings, end mark. NULL: no memory. */
 char *state_encode(enum state_kind kind, const void *object);

@@ -27,6 +27,34 @@ static bool ends_with(const char *name, const char *end)
 	return n > m && !strcmp(name + n - m, end);
 }
 
+/* Without memory for it the LU comes without what was lost: said in the log as all of them are. */
+static void note_torn(struct state *s, enum state_kind kind, const char *name)
+{
+	struct state_torn *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return;
+	t->kind = kind;
+	snprintf(t->id, sizeof(t->id), "%.16s", name);
+	list_add_tail(&s->torn, &t->node);
+}
+
+bool state_lost(const struct state *s, enum state_kind kind, const char *key)
+{
+	struct list *n;
+	char id[17];
+
+	if (list_empty(&s->torn) || !state_id_of_key(kind, key, id))
+		return false;
+	list_for_each (n, &s->torn) {
+		const struct state_torn *t = list_entry(n, struct state_torn, node);
+
+		if (t->kind == kind && !strcmp(t->id, id))
+			return true;
+	}
+	return false;
+}
+
 static void set_aside(struct state *s, enum state_kind kind, const char *path,
 		      const struct config_error *err)
 {
@@ -34,6 +62,7 @@ static void set_aside(struct state *s, enum state_kind kind, const char *path,
 
 	snprintf(aside, sizeof(aside), "%s.torn", path);
 	s->n_torn[kind]++;
+	note_torn(s, kind, strrchr(path, '/') + 1);
 	if (renameat(s->dirfd, path, s->dirfd, aside))
 		log_error(LOG_DAEMON, "%s/%s: line %u: %s; it is ignored and cannot be renamed: %s",
 			  s->dir, path, err->line, err->text, text_errno(errno));
@@ -70,6 +99,12 @@ static int load_file(struct state *s, enum state_kind kind, const char *name, ch
 	if (!r) {
 		r = state_decode(kind, text, path, &object, &err);
 		free(text);
+	}
+	if (!r && state_object_fault(kind, object)) {
+		snprintf(err.text, sizeof(err.text), "%s", state_object_fault(kind, object));
+		config_object_clear(state_kinds[kind].scope, object);
+		free(object);
+		r = -EBADMSG;
 	}
 	if (r == -ENOMEM)
 		return r;
@@ -111,12 +146,14 @@ static int load_folder(struct state *s, enum state_kind kind, char *why, size_t 
 	for (int i = 0; i < n; i++) {
 		const char *name = names[i]->d_name;
 
-		if (is_id(name) && !r)
+		if (is_id(name) && !r) {
 			r = load_file(s, kind, name, why, whysize);
-		else if (ends_with(name, ".new"))
+		} else if (ends_with(name, ".new")) {
 			unlinkat(fd, name, 0); /* of a write that a crash ended */
-		else if (ends_with(name, ".torn"))
+		} else if (ends_with(name, ".torn")) {
 			s->n_torn[kind]++;
+			note_torn(s, kind, name);
+		}
 		free(names[i]);
 	}
 	free(names);

@@ -3,6 +3,7 @@
  * Objects of the state: their keys, their text, change sets.
  */
 #include "daemon/state_internal.h"
+#include "scsi/pr.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -37,6 +38,32 @@ static const struct config_scope port_scope = {
 	.name = "port", .size = sizeof(struct state_port), .settings = port_settings,
 };
 
+#define LIST(T, m) .type = CONFIG_LIST, .at = offsetof(struct T, m), .count_at = offsetof(struct T, n_##m)
+static const struct config_setting registration_settings[] = {
+	{ .name = "initiator", .type = CONFIG_TEXT, AT(state_registration, initiator),
+	  .max = SCSI_PORT_NAME - 1, .required = true },
+	{ .name = "target", .type = CONFIG_TEXT, AT(state_registration, target),
+	  .max = SCSI_PORT_NAME - 1, .required = true },
+	{ .name = "key", .type = CONFIG_TEXT, AT(state_registration, key), .max = 18,
+	  .required = true },
+	{ .name = "port", .type = CONFIG_NUMBER, AT(state_registration, port), .max = 65535 },
+	{ .name = "holder", .type = CONFIG_BOOL, AT(state_registration, holder), .def = "false" },
+	{ 0 },
+};
+static const struct config_scope registration_scope = {
+	.name = "registration", .size = sizeof(struct state_registration),
+	.settings = registration_settings,
+};
+static const struct config_setting pr_settings[] = {
+	{ .name = "naa", .type = CONFIG_TEXT, AT(state_pr, naa), .max = 32, .required = true },
+	{ .name = "type", .type = CONFIG_NUMBER, AT(state_pr, type), .max = 15 },
+	{ .name = "registrations", LIST(state_pr, registrations), .scope = &registration_scope },
+	{ 0 },
+};
+static const struct config_scope pr_scope = {
+	.name = "reservations", .size = sizeof(struct state_pr), .settings = pr_settings,
+};
+
 const struct state_kind_info state_kinds[STATE_KINDS] = {
 	[STATE_ACCOUNT] = { "accounts", &config_account_scope },
 	[STATE_LU] = { "lus", &config_lu_scope },
@@ -44,6 +71,7 @@ const struct state_kind_info state_kinds[STATE_KINDS] = {
 	[STATE_PORTAL] = { "portals", &config_portal_scope },
 	[STATE_IDENTITY] = { "identities", &identity_scope },
 	[STATE_PORT] = { "ports", &port_scope },
+	[STATE_PR] = { "pr", &pr_scope },
 };
 /* clang-format on */
 
@@ -76,10 +104,47 @@ const char *state_object_key(enum state_kind kind, const void *object, char buf[
 		return ((const struct state_identity *)object)->name;
 	case STATE_PORT:
 		return state_port_key(port->target, port->group, buf);
+	case STATE_PR:
+		return ((const struct state_pr *)object)->naa;
 	case STATE_KINDS:
 		break;
 	}
 	return "";
+}
+
+/* By a hash, for keys are longer than names of files; torn files are known by it. */
+bool state_id_of_key(enum state_kind kind, const char *key, char id[static 17])
+{
+	if (kind != STATE_PR)
+		return false;
+	snprintf(id, 17, "%016llx", (unsigned long long)pr_hash(key, ""));
+	return true;
+}
+
+static const char *pr_fault(const struct state_pr *pr)
+{
+	unsigned holders = 0;
+
+	if (pr->type && !pr_type_valid(pr->type))
+		return "there is no such type of reservation";
+	if (pr->n_registrations > PR_REGISTRATIONS_MAX)
+		return "there are too many registrations";
+	for (unsigned i = 0; i < pr->n_registrations; i++) {
+		const struct state_registration *r = &pr->registrations[i];
+		char *end;
+
+		holders += r->holder;
+		if (strncmp(r->key, "0x", 2) != 0 || !strtoull(r->key, &end, 16) || *end)
+			return "a key is no number in hexadecimal";
+	}
+	if (holders != (pr->type && !pr_all_registrants(pr->type)))
+		return "the reservation must have one holder";
+	return pr->type && !pr->n_registrations ? "a reservation without registrations" : NULL;
+}
+
+const char *state_object_fault(enum state_kind kind, const void *object)
+{
+	return kind == STATE_PR ? pr_fault(object) : NULL;
 }
 
 void state_object_free(struct state_object *o)

@@ -92,6 +92,7 @@ struct lu_pr {
 	const struct pr_table *table; /* NULL: nobody has ever registered */
 	struct itl *reserved_by;      /* RESERVE(6), RESERVE(10) */
 	struct list ops;              /* pr_op.node: the first one is being carried out */
+	bool handed_over;             /* to the object that takes this one's place */
 };
 
 struct scsi_lu {

@@ -112,6 +112,11 @@ struct pr_keep {
 void scsi_set_pr_keeper(void (*keep)(struct pr_keep *k, void *arg), void *arg);
 bool pr_can_keep(void);
 
+/* The unit becomes another object (its settings have changed): the registrations go to it, and
+ * commands for the old one that would change them get BUSY from now on. done as below. */
+int lu_pr_hand_over(struct scsi_lu *from, struct scsi_lu *to, struct reactor *reactor,
+		    void (*done)(void *arg, int result), void *arg);
+
 /* The administrator's CLEAR, which also ends RESERVE(6). done runs on reactor; result 0 or a
  * negative errno. -ENOMEM: not begun. */
 int lu_pr_clear(struct scsi_lu *lu, struct reactor *reactor, void (*done)(void *arg, int result),

@@ -25,6 +25,7 @@ enum pr_action {
 	PR_RESERVE6,
 	PR_RELEASE6,
 	PR_ADMIN_CLEAR,
+	PR_HAND_OVER,
 };
 
 /* All that a decision depends on, but for the table. */

@@ -26,6 +26,7 @@ struct pr_op {
 	struct pr_outcome out;
 	struct pr_keep keep;
 	struct pr_fence fence;
+	struct scsi_lu *heir;                /* PR_HAND_OVER */
 	void (*done)(void *arg, int result); /* no task */
 	void *arg;
 };
@@ -59,8 +60,8 @@ static void answer(struct pr_op *op)
 
 	if (!t)
 		op->done(op->arg, op->out.status == SCSI_GOOD ? 0 : -EIO);
-	else if (op->out.status == SCSI_RESERVATION_CONFLICT && !given_up(op))
-		exec_status(t, SCSI_RESERVATION_CONFLICT);
+	else if (op->out.status != SCSI_CHECK_CONDITION && !given_up(op))
+		exec_status(t, op->out.status);
 	else
 		scsi_action_done(t, op->out.status == SCSI_CHECK_CONDITION ? &op->out.sense : NULL);
 }
@@ -244,11 +245,40 @@ static void run_out(struct pr_op *op, const struct pr_table *now)
 		commit(op);
 }
 
+/* Nothing else is under way. Another object of the unit has the table from here on. */
+static void hand_over(struct pr_op *op)
+{
+	pthread_mutex_lock(&op->lu->lock);
+	op->lu->pr.handed_over = true;
+	pthread_mutex_unlock(&op->lu->lock);
+	lu_pr_restore(op->heir, lu_pr_get(op->lu));
+	finish(op);
+}
+
+static bool is_handed_over(struct scsi_lu *lu)
+{
+	bool is;
+
+	pthread_mutex_lock(&lu->lock);
+	is = lu->pr.handed_over;
+	pthread_mutex_unlock(&lu->lock);
+	return is;
+}
+
 static void run(struct pr_op *op)
 {
 	const struct pr_table *now;
 
 	if (given_up(op)) { /* aborted before its turn: nothing happens */
+		finish(op);
+		return;
+	}
+	if (op->rq.action == PR_HAND_OVER) {
+		hand_over(op);
+		return;
+	}
+	if (is_handed_over(op->lu)) { /* the nexus is about to see the new object */
+		op->out.status = SCSI_BUSY;
 		finish(op);
 		return;
 	}
@@ -296,18 +326,31 @@ void pr_run_task(struct scsi_task *t, struct pr_request *rq)
 	begin(op, t->lu, t->home->reactor);
 }
 
-int lu_pr_clear(struct scsi_lu *lu, struct reactor *reactor, void (*done)(void *arg, int result),
-		void *arg)
+/* An operation that no task waits for. */
+static int run_own(struct pr_op settings, struct scsi_lu *lu, struct reactor *reactor)
 {
 	struct pr_op *op = calloc(1, sizeof(*op));
 
 	if (!op)
 		return -ENOMEM;
-	op->rq.action = PR_ADMIN_CLEAR;
-	op->done = done;
-	op->arg = arg;
+	*op = settings;
 	begin(op, lu, reactor);
 	return 0;
+}
+
+int lu_pr_clear(struct scsi_lu *lu, struct reactor *reactor, void (*done)(void *arg, int result),
+		void *arg)
+{
+	return run_own((struct pr_op){ .rq.action = PR_ADMIN_CLEAR, .done = done, .arg = arg }, lu,
+		       reactor);
+}
+
+int lu_pr_hand_over(struct scsi_lu *from, struct scsi_lu *to, struct reactor *reactor,
+		    void (*done)(void *arg, int result), void *arg)
+{
+	return run_own(
+	    (struct pr_op){ .rq.action = PR_HAND_OVER, .heir = to, .done = done, .arg = arg }, from,
+	    reactor);
 }
 
 /* PLAN_ACTION of RESERVE and RELEASE. */

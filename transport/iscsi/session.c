@@ -130,8 +130,10 @@ static bool target_port(struct it_nexus *n, unsigned i, uint16_t *ret_relative,
 static bool admits(struct it_nexus *n, const char *initiator)
 {
 	const struct iscsi_session *s = container_of(n, struct iscsi_session, nexus);
+	char lower[ISCSI_NAME_MAX + 1];
 
-	return s->target && policy_knows(s->target, initiator);
+	return s->target && !iscsi_name_check(initiator, lower) && !strcmp(initiator, lower) &&
+	       policy_knows(s->target, initiator);
 }
 
 static const struct nexus_neighbours neighbours = { target_port, admits };

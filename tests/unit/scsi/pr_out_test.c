@@ -2,9 +2,9 @@
 /* Each service action of PERSISTENT RESERVE OUT, its keys, its effect and who hears of it. */
 #include "tests/unit/scsi/pr_fixture.h"
 
-/* covers: SR-017 SR-019 SR-021 SR-039 OP-038 */
 START_TEST(register_and_change)
 {
+	COVERS("SR-017 SR-019 SR-021 SR-039 OP-038");
 	fx_setup(BACKING_INLINE);
 	ck_assert_uint_eq(pr_generation(), 0);
 	pr_good(A, PR_REGISTER, 0, 0, 0); /* no effect */
@@ -29,9 +29,9 @@ START_TEST(register_and_change)
 }
 END_TEST
 
-/* covers: SR-020 */
 START_TEST(register_and_ignore)
 {
+	COVERS("SR-020");
 	fx_setup(BACKING_INLINE);
 	pr_good(A, PR_REGISTER_IGNORE, 0, 0x1234, 0); /* Windows cleans up like that */
 	pr_good(A, PR_REGISTER_IGNORE, 0, 0x1234, KEY_A);
@@ -45,9 +45,10 @@ START_TEST(register_and_ignore)
 }
 END_TEST
 
-/* The rest is for those who are registered. covers: SR-015 SR-017 SR-050 */
+/* The rest is for those who are registered. */
 START_TEST(strangers_and_wrong_keys)
 {
+	COVERS("SR-015 SR-017 SR-050");
 	static const uint8_t actions[] = { PR_RESERVE, PR_RELEASE,           PR_CLEAR,
 					   PR_PREEMPT, PR_PREEMPT_AND_ABORT, PR_REGISTER_AND_MOVE };
 
@@ -70,9 +71,9 @@ START_TEST(strangers_and_wrong_keys)
 }
 END_TEST
 
-/* covers: SR-018 */
 START_TEST(scope_and_type)
 {
+	COVERS("SR-018");
 	static const uint8_t actions[] = { PR_RESERVE, PR_RELEASE, PR_PREEMPT,
 					   PR_PREEMPT_AND_ABORT };
 
@@ -113,9 +114,9 @@ static void reserve_of(int row)
 	fx_teardown();
 }
 
-/* covers: SR-027 SR-041 */
 START_TEST(reserve)
 {
+	COVERS("SR-027 SR-041");
 	for (int i = 0; i < PR_TYPES; i++)
 		reserve_of(i);
 }
@@ -145,9 +146,9 @@ static void release_of(int row)
 	fx_teardown();
 }
 
-/* covers: SR-028 SR-029 */
 START_TEST(release_)
 {
+	COVERS("SR-028 SR-029");
 	for (int i = 0; i < PR_TYPES; i++)
 		release_of(i);
 }
@@ -175,17 +176,17 @@ static void holder_unregisters_of(int row)
 	fx_teardown();
 }
 
-/* covers: SR-022 */
 START_TEST(holder_unregisters)
 {
+	COVERS("SR-022");
 	for (int i = 0; i < PR_TYPES; i++)
 		holder_unregisters_of(i);
 }
 END_TEST
 
-/* covers: SR-030 fault-F11 */
 START_TEST(clear)
 {
+	COVERS("SR-030 fault-F11");
 	fx_setup(BACKING_INLINE);
 	pr_good(A, PR_REGISTER, 0, 0, KEY_A);
 	pr_good(B, PR_REGISTER, 0, 0, KEY_B);
@@ -228,9 +229,9 @@ static void preempt_the_holder_of(int row)
 	fx_teardown();
 }
 
-/* covers: SR-031 fault-F11 */
 START_TEST(preempt_the_holder)
 {
+	COVERS("SR-031 fault-F11");
 	for (int i = 0; i < PR_TYPES * PR_TYPES; i++)
 		preempt_the_holder_of(i);
 }
@@ -260,9 +261,9 @@ static void preempt_registrations_only_of(int row)
 	fx_teardown();
 }
 
-/* covers: SR-032 SR-033 SR-034 */
 START_TEST(preempt_registrations_only)
 {
+	COVERS("SR-032 SR-033 SR-034");
 	for (int i = 0; i < PR_TYPES; i++)
 		preempt_registrations_only_of(i);
 }
@@ -282,9 +283,9 @@ START_TEST(preempt_leaves_nobody)
 }
 END_TEST
 
-/* covers: SR-035 */
 START_TEST(holder_preempts_itself)
 {
+	COVERS("SR-035");
 	fx_setup(BACKING_INLINE);
 	pr_three();
 	pr_good(C, PR_REGISTER, 0, KEY_C, KEY_A); /* another path of the same host */
@@ -299,9 +300,9 @@ START_TEST(holder_preempts_itself)
 }
 END_TEST
 
-/* covers: SR-038 */
 START_TEST(table_is_full)
 {
+	COVERS("SR-038");
 	struct pr_request rq = { .action = PR_REGISTER, .action_key = 1 };
 	struct pr_table *t = pr_table_copy(NULL, PR_REGISTRATIONS_MAX);
 	struct pr_outcome out;

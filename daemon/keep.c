@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/keep.h"
+
+#include "daemon/base/log.h"
+#include "daemon/base/text.h"
+#include "daemon/daemon.h"
+#include "daemon/state.h"
+#include "scsi/pr.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void keep_key(const struct scsi_lu *lu, char key[static KEEP_KEY])
+{
+	for (unsigned i = 0; i < sizeof(lu->id.naa); i++)
+		snprintf(key + (size_t)2 * i, 3, "%02x", lu->id.naa[i]);
+}
+
+/* One change of the state for one table. */
+struct keeping {
+	struct state_commit commit;
+	struct daemon *daemon;
+	struct pr_keep *request;
+};
+
+static void returned(struct reactor_msg *msg)
+{
+	struct pr_keep *k = list_entry(msg, struct pr_keep, msg);
+
+	k->done(k);
+}
+
+static void answer(struct pr_keep *k, int result)
+{
+	k->result = result;
+	k->msg.run = returned;
+	reactor_send(k->reactor, &k->msg);
+}
+
+static void committed(struct state_commit *c)
+{
+	struct keeping *g = list_entry(c, struct keeping, commit);
+	struct pr_keep *k = g->request;
+
+	if (c->result)
+		log_error(LOG_DAEMON,
+			  "lu %s: the state folder %s cannot be written: %s; a change of "
+			  "reservations that must outlive the process was refused",
+			  k->lu->id.name, g->daemon->settings.state_dir, text_errno(-c->result));
+	answer(k, c->result);
+	state_change_free(c->change);
+	free(g);
+}
+
+/* The texts of a registration lie in the table, and in keys. 0 or -ENOMEM. */
+static int put_table(struct state_change *ch, char *naa, const struct pr_table *t)
+{
+	struct state_registration *regs = calloc(t->n, sizeof(*regs));
+	char(*keys)[19] = calloc(t->n, sizeof(*keys));
+	struct state_pr pr = {
+		.naa = naa, .type = t->type, .registrations = regs, .n_registrations = t->n
+	};
+	int r = regs && keys ? 0 : -ENOMEM;
+
+	for (unsigned i = 0; i < t->n && !r; i++) {
+		const struct pr_registration *from = &t->regs[i];
+
+		snprintf(keys[i], sizeof(keys[i]), "0x%016llx", (unsigned long long)from->key);
+		regs[i] = (struct state_registration){
+			.initiator = strdup(from->nexus.initiator),
+			.target = strdup(from->nexus.target),
+			.key = keys[i],
+			.port = from->nexus.relative_port,
+			.holder = !pr_all_registrants(t->type) && pr_is_holder(t, (int)i),
+		};
+		if (!regs[i].initiator || !regs[i].target)
+			r = -ENOMEM;
+	}
+	if (!r)
+		r = state_change_put(ch, STATE_PR, &pr);
+	for (unsigned i = 0; regs && i < t->n; i++) {
+		free(regs[i].initiator);
+		free(regs[i].target);
+	}
+	free(keys);
+	free(regs);
+	return r;
+}
+
+static int fill(struct state_change *ch, const struct pr_keep *k)
+{
+	char naa[KEEP_KEY];
+
+	if (!ch)
+		return -ENOMEM;
+	keep_key(k->lu, naa);
+	return k->table ? put_table(ch, naa, k->table) : state_change_delete(ch, STATE_PR, naa);
+}
+
+static void on_control(struct reactor_msg *msg)
+{
+	struct pr_keep *k = list_entry(msg, struct pr_keep, msg);
+	struct daemon *d = k->priv;
+	struct keeping *g = calloc(1, sizeof(*g));
+	struct state_change *ch = state_change_new();
+
+	if (!g || fill(ch, k)) {
+		state_change_free(ch);
+		free(g);
+		answer(k, -ENOMEM);
+		return;
+	}
+	g->daemon = d;
+	g->request = k;
+	g->commit.change = ch;
+	g->commit.done = committed;
+	state_commit_begin(d->state, d->control, &g->commit);
+}
+
+static void keep(struct pr_keep *k, void *arg)
+{
+	struct daemon *d = arg;
+
+	k->priv = d;
+	k->msg.run = on_control;
+	reactor_send(d->control, &k->msg);
+}
+
+void keep_start(struct daemon *d)
+{
+	scsi_set_pr_keeper(keep, d);
+}
+
+int keep_restore(struct daemon *d, struct scsi_lu *lu)
+{
+	const struct state_pr *pr;
+	char naa[KEEP_KEY];
+	struct pr_table *t;
+
+	keep_key(lu, naa);
+	pr = state_find(d->state, STATE_PR, naa);
+	if (!pr)
+		return 0;
+	t = pr_table_copy(NULL, pr->n_registrations);
+	if (!t)
+		return -ENOMEM;
+	t->type = pr->type;
+	t->aptpl = true;
+	for (unsigned i = 0; i < pr->n_registrations; i++) {
+		const struct state_registration *r = &pr->registrations[i];
+
+		/* Lengths were checked with the file. */
+		(void)pr_nexus_set(&t->regs[i].nexus, r->initiator, r->target, r->port);
+		t->regs[i].key = strtoull(r->key, NULL, 16);
+		if (r->holder)
+			t->holder = i;
+		t->n++;
+	}
+	lu_pr_restore(lu, t);
+	return 0;
+}
