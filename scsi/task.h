@@ -114,7 +114,6 @@ struct scsi_task {
 	uint8_t attribute; /* enum scsi_attribute */
 	bool read, write;  /* R and W flags: what the initiator expects */
 	uint32_t edtl;     /* bytes the initiator expects (of the W direction if both) */
-	uint64_t tag;      /* for TMFs and logs */
 
 	/* result, valid in data_in and done */
 	uint8_t status; /* enum scsi_status */

@@ -103,7 +103,6 @@ struct fake_task *fake_task_new(struct it_nexus *n, uint64_t lun, const uint8_t 
 	f->t.attribute = ATTR_SIMPLE;
 	f->t.read = f->t.write = false;
 	f->t.edtl = 0;
-	f->t.tag = 0;
 	return f;
 }
 

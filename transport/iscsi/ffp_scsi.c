@@ -125,7 +125,6 @@ static void fill_port_part(struct iscsi_task *t, const struct bhs_scsi_command *
 	st->read = h->flags & ISCSI_CMD_READ;
 	st->write = h->flags & ISCSI_CMD_WRITE;
 	st->edtl = get_be32(h->edtl);
-	st->tag = t->itt;
 }
 
 /* A CDB longer than the header; with it the rare malloc of this path. 0 or -ENOMEM. */

@@ -35,6 +35,26 @@ START_TEST(limits)
 }
 END_TEST
 
+/* Who it is, for the log: the address until the name is known. */
+START_TEST(described)
+{
+	char text[512], wanted[512], peer[64];
+	struct fake_conn *stranger;
+	struct fake_initiator i;
+
+	rig_start(&rig, NULL);
+	stranger = fake_connect(&rig.net, "2001:db8::7");
+	portal_format(&stranger->c->peer, peer, sizeof(peer));
+	snprintf(wanted, sizeof(wanted), "initiator at %s", peer);
+	ck_assert_str_eq(conn_describe(stranger->c, text, sizeof(text)), wanted);
+	i = rig_login(&rig, NULL);
+	portal_format(&i.fc->c->peer, peer, sizeof(peer));
+	snprintf(wanted, sizeof(wanted), FAKE_NAME " from %s", peer);
+	ck_assert_str_eq(conn_describe(i.fc->c, text, sizeof(text)), wanted);
+	rig_stop(&rig);
+}
+END_TEST
+
 /* A connection that stays silent goes after the login's time; one in full-feature phase stays. */
 START_TEST(silent)
 {
@@ -189,5 +209,5 @@ END_TEST
 
 SUITE_COVERS("S-017 S-032 fault-A09");
 
-UNIT_MAIN("iscsi/conn", limits, silent, too_early, after_logout, portals, stamps,
+UNIT_MAIN("iscsi/conn", described, limits, silent, too_early, after_logout, portals, stamps,
 	  half_open_make_room)

@@ -280,6 +280,28 @@ START_TEST(damaged_immediate_data)
 }
 END_TEST
 
+/* An immediate one has not advanced ExpCmdSN, so it does not take it back. */
+START_TEST(damaged_immediate_request)
+{
+	struct fake_initiator i;
+	uint8_t bytes[48];
+	struct fake_pdu *p;
+
+	rig_start(&rig, NULL);
+	i = rig_login(&rig, "DataDigest=CRC32C\n");
+	rig_write10(cdb, 0, 1);
+	i.cmdsn--; /* that of the request before */
+	command_bytes(&i, bytes, 512, ISCSI_FINAL | W);
+	bytes[0] |= ISCSI_IMMEDIATE;
+	ck_assert_int_eq(rig_feed_damaged(&i, bytes, block, 512), 0);
+	i.cmdsn++;
+	p = fake_next(i.fc);
+	ck_assert_uint_eq(rig_exp_cmdsn(p), i.cmdsn);
+	check_rejected(p, REJECT_DATA_DIGEST, bytes);
+	rig_stop(&rig);
+}
+END_TEST
+
 /* Damaged unsolicited data: Reject, then the command fails when all has passed. */
 START_TEST(damaged_data_out)
 {
@@ -411,5 +433,5 @@ SUITE_COVERS("P-047 P-050 P-051 P-052 P-053 P-060 P-068 P-070 P-071 P-087 P-097 
 	     "P-159 P-161 P-162 E-003 E-004 E-006 E-007 E-008 fault-A13");
 
 UNIT_MAIN("iscsi/ffp_data", solicited, unsolicited, wrong_data_out, failing_write_drains,
-	  forgotten_final, unknown_tags, damaged_immediate_data, damaged_data_out,
-	  bad_solicited_data, out_of_tasks, out_of_buffers)
+	  forgotten_final, unknown_tags, damaged_immediate_request, damaged_immediate_data,
+	  damaged_data_out, bad_solicited_data, out_of_tasks, out_of_buffers)

@@ -377,10 +377,42 @@ START_TEST(refused_opcodes)
 		ck_assert_uint_eq(p->bhs[2], REJECT_INVALID_PDU_FIELD);
 		free(p);
 	}
+	ck_assert_int_eq(rig_data_out(&i, &(struct rig_data){ .itt = ISCSI_TAG_RESERVED }), 0);
+	p = fake_next(i.fc);
+	ck_assert_uint_eq(rig_opcode(p), ISCSI_OP_REJECT);
+	ck_assert_uint_eq(p->bhs[2], REJECT_INVALID_PDU_FIELD);
+	free(p);
 	p = rig_ping(&i, 0x300, NULL, 0);
 	ck_assert_uint_eq(rig_exp_cmdsn(p), i.cmdsn); /* none of them counted */
 	free(p);
 	rig_stop(&rig);
+}
+END_TEST
+
+/* Data that waited, in pieces of one kind, goes into pieces of another, from any place in them. */
+START_TEST(from_pieces_to_pieces)
+{
+	static const size_t into[] = { 3, 500, 1, 700, 2, 818 }, of[] = { 1, 600, 7, 392 };
+	struct iovec to[6], pieces[4];
+	static uint8_t out[2024];
+	struct arena_buf from = { .iov = pieces, .n = 4 };
+
+	for (size_t n = 0; n < sizeof(block); n++)
+		block[n] = (uint8_t)(n * 7 + n / 251);
+	for (size_t n = 0, at = 0; n < 6; at += into[n++])
+		to[n] = (struct iovec){ out + at, into[n] };
+	for (size_t n = 0, at = 0; n < 4; at += of[n++])
+		pieces[n] = (struct iovec){ block + at, of[n] };
+	for (size_t skip = 0; skip <= sizeof(out) - 1000; skip++) {
+		memset(out, 0xee, sizeof(out));
+		copy_iov(to, 6, skip, &from);
+		ck_assert_mem_eq(out + skip, block, 1000);
+		ck_assert(!skip || out[skip - 1] == 0xee);
+		ck_assert(skip + 1000 == sizeof(out) || out[skip + 1000] == 0xee);
+	}
+	/* What there is no room for is left. */
+	copy_iov(to, 2, 100, &from);
+	ck_assert_mem_eq(out + 100, block, 403);
 }
 END_TEST
 
@@ -411,4 +443,5 @@ SUITE_COVERS("P-009 P-011 P-021 P-022 P-023 P-024 P-025 P-028 P-029 P-031 P-032 
 	     "P-121 P-122 P-138 P-150 P-156 P-158 E-020 E-025 fault-D12");
 
 UNIT_MAIN("iscsi/ffp_order", ahead, ahead_with_data, outside, wrap, too_many_immediate, given_up,
-	  immediate_waits, abort_parked, logout_waits, refused_opcodes, lost_with_parked)
+	  immediate_waits, abort_parked, logout_waits, refused_opcodes, from_pieces_to_pieces,
+	  lost_with_parked)

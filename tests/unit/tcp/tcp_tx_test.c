@@ -3,6 +3,7 @@
 #include "tests/unit/tcp/support.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 
 static uint8_t buffer[1 << 20], want[1 << 20], wire[1 << 21];
 static struct iovec iov[3];
@@ -163,6 +164,7 @@ START_TEST(graceful_end)
 {
 	COVERS("P-131");
 	struct iscsi_pdu pdus[3];
+	int unread;
 	ssize_t n;
 
 	rig_start();
@@ -184,6 +186,12 @@ START_TEST(graceful_end)
 		ck_assert_uint_eq(get_be32(wire + 48 * i + 24), i);
 	}
 	ck_assert_int_eq((int)read(rig.fd, wire, sizeof(wire)), 0);
+	ck_assert_uint_eq(rig.n_down, 0);
+	/* What the peer still says is taken off the socket and comes to nobody. */
+	feed(wire, 96);
+	ck_assert_int_eq(ioctl(rig.fd, TIOCOUTQ, &unread), 0);
+	ck_assert_int_eq(unread, 0);
+	ck_assert_uint_eq(rig.n_headers, 0);
 	ck_assert_uint_eq(rig.n_down, 0);
 	shutdown(rig.fd, SHUT_WR);
 	turn();
