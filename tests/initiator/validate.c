@@ -235,6 +235,14 @@ static void validate_text(struct ini *i, const struct ini_pdu *p)
 		ini_violation(i, "Text Response without NUL at its end");
 }
 
+/* The highest detail of each class that means something (11.13.5). */
+static bool is_login_status(uint8_t class, uint8_t detail)
+{
+	static const uint8_t highest[] = { 0x00, 0x02, 0x0b, 0x02 };
+
+	return class < sizeof(highest) && detail <= highest[class] && (class != 1 || detail);
+}
+
 static void validate_login(struct ini *i, const struct ini_pdu *p)
 {
 	const struct bhs_login_response *r = (const void *)p->bhs;
@@ -243,6 +251,9 @@ static void validate_login(struct ini *i, const struct ini_pdu *p)
 	if (r->version_max || r->version_active || (transit && more))
 		ini_violation(i, "Login Response with flags %02x, version %02x to %02x", r->flags,
 			      r->version_active, r->version_max);
+	if (!is_login_status(r->status_class, r->status_detail))
+		ini_violation(i, "Login Response with status %02x%02x", r->status_class,
+			      r->status_detail);
 	if (r->status_class && r->flags)
 		ini_violation(i, "login refused, but flags %02x", r->flags);
 	if (p->length && !more && p->data[p->length - 1])

@@ -298,21 +298,6 @@ START_TEST(discovery_with_chap)
 }
 END_TEST
 
-static bool log_has(const char *text)
-{
-	char path[128], line[2048];
-	bool found = false;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/log", server.dir);
-	f = fopen(path, "re");
-	ck_assert_ptr_nonnull(f);
-	while (fgets(line, sizeof(line), f))
-		found |= strstr(line, text) != NULL;
-	fclose(f);
-	return found;
-}
-
 /* The log says that logins failed, and no secret stands there. */
 START_TEST(log_names_no_secret)
 {

@@ -199,6 +199,56 @@ START_TEST(segments)
 }
 END_TEST
 
+/* Data in both directions: no such command is offered, and a SCSI Response says so, with both
+ * residuals empty. */
+START_TEST(bidirectional)
+{
+	COVERS("P-067 P-081");
+	struct ini *i = session(T_MAIN);
+	uint8_t ahs[8] = { 0, 5, 2, 0, 0, 0, 2, 0 }, cdb[16] = { 0x53, [8] = 1 };
+	const struct bhs_scsi_response *r;
+	struct bhs_scsi_command h;
+	const struct ini_pdu *p;
+
+	ready(i, LUN_RAM);
+	ini_command(i, &h, LUN_RAM, ISCSI_CMD_READ | ISCSI_CMD_WRITE, 512, cdb, 10);
+	ck_assert(!ini_send_ahs(i, (uint8_t *)&h, ahs, sizeof(ahs), NULL, 0));
+	p = expect(i, ISCSI_OP_SCSI_RESPONSE);
+	r = bhs_of(p, bhs_scsi_response);
+	ck_assert_uint_eq(sense_of(p), 0x052000);
+	ck_assert_uint_eq(r->flags & 0x18, 0); /* o, u */
+	ck_assert_uint_eq(get_be32(r->bidi_residual), 0);
+	still_works(i);
+}
+END_TEST
+
+/* Whatever goes wrong with a command is told by its status: the response code is always 0. */
+START_TEST(no_response_code)
+{
+	COVERS("P-058");
+	static const struct {
+		uint8_t opcode;
+		uint32_t lba;
+	} rows[] = {
+		{ READ10, FAULT_READ },
+		{ WRITE10, FAULT_WRITE },
+		{ READ10, 0x7fffffff },
+		{ 0xff, 0 },
+	};
+	struct ini *i = session(T_MAIN);
+	uint8_t block[512] = { 0 };
+	struct ini_scsi c;
+
+	ready(i, LUN_FAULT);
+	for (unsigned n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		rw10(&c, rows[n].opcode, LUN_FAULT, rows[n].lba, 1, block);
+		ck_assert(!ini_scsi(i, &c));
+		ck_assert_uint_eq(c.response, 0);
+		ck_assert_uint_eq(c.status, 2);
+	}
+}
+END_TEST
+
 /* The longest AHS there can be, with digests and without. */
 START_TEST(longest_segment)
 {
@@ -303,6 +353,8 @@ void command_suite(TCase *c)
 	add(c, tag_in_use);
 	add_table(c, segments, ahs_rows);
 	add(c, longest_segment);
+	add(c, bidirectional);
+	add(c, no_response_code);
 	add(c, acknowledged_late);
 	add(c, reserved_bytes);
 }

@@ -231,6 +231,21 @@ static void show_log(const struct server *s)
 		printf("no log in %s\n", s->dir);
 }
 
+bool log_has(const char *text)
+{
+	char path[128], line[2048];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/log", server.dir);
+	f = fopen(path, "re");
+	ck_assert_ptr_nonnull(f);
+	while (fgets(line, sizeof(line), f))
+		found |= strstr(line, text) != NULL;
+	fclose(f);
+	return found;
+}
+
 int server_start(struct server *s, const char *config(const struct server *s))
 {
 	const char *tmp = getenv("TMPDIR");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Data-Out PDUs that are wrong: what they bring upon their command, and that nobody's data moves.
  */
-#include "tests/protocol/protocol.h"
+#include "tests/protocol/unh.h"
 
 #define INCORRECT_AMOUNT 0x0b0c0d
 #define CRC_ERROR        0x0b4705
@@ -171,6 +171,32 @@ START_TEST(nobodys_data)
 }
 END_TEST
 
+/* The right task, and a tag that nobody gave out; then the right tag with another task in it. The
+ * LUN is left to the tag: Windows sends 0. */
+START_TEST(not_of_this_transfer)
+{
+	COVERS("P-019 P-102 P-161");
+	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "No"));
+	struct data_out d = { .length = 512, .data = data, .final = true };
+	uint32_t other_itt;
+
+	ready(i, LUN_RAM);
+	fill(data, 512, 8);
+	d.itt = start_write(i, LUN_RAM, 820, 1, true, NULL, 0);
+	d.ttt = be32_of(expect(i, ISCSI_OP_R2T), bhs_r2t, ttt);
+	other_itt = start_write(i, LUN_RAM, 821, 1, true, NULL, 0);
+	expect(i, ISCSI_OP_R2T);
+	if (_i)
+		d.itt = other_itt;
+	else
+		d.ttt += 0x10000000;
+	send_data_out(i, &d);
+	expect_reject(i, REJECT_INVALID_PDU_FIELD);
+	ck_assert(!unh_fails(i, d.itt, 0x0b0c0d, 0x0b0c0d));
+	still_works(i);
+}
+END_TEST
+
 /* A good task with another TTT, and the data of a task that has ended. */
 START_TEST(wrong_or_stale_tag)
 {
@@ -200,5 +226,6 @@ void data_wrong_suite(TCase *c)
 	add_table(c, wrong_unsolicited_data, wrong_unsolicited);
 	add_rows(c, no_such_task, 3);
 	add(c, nobodys_data);
+	add_rows(c, not_of_this_transfer, 2);
 	add(c, wrong_or_stale_tag);
 }

@@ -212,11 +212,13 @@ START_TEST(nothing_else)
 }
 END_TEST
 
+#define NAMED "TargetName=" T_MAIN
 static const struct twin {
 	const char *name;
 	const char *target[2]; /* NULL: discovery */
 	bool other_portal, other_name;
-	bool ends; /* the first session does */
+	bool ends;            /* the first session does */
+	const char *named[2]; /* TargetName of a discovery session, as a further key */
 } twins[] = {
 	{ "discovery twice", { NULL, NULL }, false, false, true },
 	{ "discovery at two portals", { NULL, NULL }, true, false, false },
@@ -226,6 +228,12 @@ static const struct twin {
 	{ "normal twice", { T_MAIN, T_MAIN }, false, false, true },
 	{ "normal at two groups", { T_MAIN, T_MAIN }, true, false, false },
 	{ "normal, two targets", { T_MAIN, T_SMALL }, false, false, false },
+	{ "named discovery twice", { NULL, NULL }, false, false, true, { NAMED, NAMED } },
+	{ "named discovery, two groups", { NULL, NULL }, true, false, false, { NAMED, NAMED } },
+	{ "named discovery, two targets",
+	  { NULL, NULL },
+	  .named = { NAMED, "TargetName=" T_SMALL } },
+	{ "named discovery and not", { NULL, NULL }, .named = { NAMED, NULL } },
 };
 
 /* A discovery session answers no ping, but what it is there for. */
@@ -242,13 +250,14 @@ static void alive(struct ini *i, bool is_discovery)
 /* Sessions with one ISID: which one replaces which. */
 START_TEST(same_isid)
 {
-	COVERS("N-013 N-014 N-034 N-035 N-036 S-003 S-041 L-015");
+	COVERS("N-013 N-014 N-034 N-035 N-036 N-037 S-003 S-041 L-015");
 	const struct twin *t = &twins[_i];
 	struct ini *i[2];
 
 	for (unsigned n = 0; n < 2; n++) {
 		struct ini_login l = { .initiator = t->other_name && n ? BASE "two" : NULL,
-				       .target = t->target[n] };
+				       .target = t->target[n],
+				       .keys = t->named[n] };
 
 		i[n] = connect_to(t->other_portal && n ? server.port2 : server.port);
 		memcpy(i[n]->isid, i[0]->isid, 6);
@@ -259,6 +268,30 @@ START_TEST(same_isid)
 	else
 		alive(i[0], !t->target[0]);
 	alive(i[1], !t->target[1]);
+}
+END_TEST
+
+/* What the target says in a discovery session, and to whom it belongs. */
+START_TEST(no_keys_of_a_vendor)
+{
+	COVERS("T-088 T-097");
+	struct ini *i = connect_to(server.port);
+	struct ini_login l = {
+		.keys = "X-com.example.a=1\nX#NodeArchitecture=arch\nHeaderDigest=None"
+	};
+	static struct list list;
+	struct ini_pdu p;
+
+	ck_assert_int_eq(ini_login(i, &l, &p), 0);
+	for (uint32_t at = 0; at < p.length; at += (uint32_t)strlen((char *)p.data + at) + 1) {
+		const char *pair = (char *)p.data + at;
+
+		ck_assert_msg(strncmp(pair, "X", 1) != 0 || strstr(pair, "=NotUnderstood"), "%s",
+			      pair);
+		ck_assert_msg(!strstr(pair, "NodeArchitecture"), "%s", pair);
+	}
+	ini_pdu_free(&p);
+	send_targets(i, "All", &list); /* nothing there but names and addresses */
 }
 END_TEST
 
@@ -285,5 +318,6 @@ void discovery_suite(TCase *c)
 	add(c, list_in_parts);
 	add(c, nothing_else);
 	add_table(c, same_isid, twins);
+	add(c, no_keys_of_a_vendor);
 	add(c, named_discovery);
 }

@@ -183,10 +183,10 @@ START_TEST(discovery_keys)
 END_TEST
 
 /* Nothing but InitialR2T is offered: the target offers nothing either, and the rest is as the RFC
- * says. */
+ * says. So it keeps the rules for what a target proposes, and for answers to that. */
 START_TEST(nothing_is_volunteered)
 {
-	COVERS("T-100 T-026");
+	COVERS("T-100 T-026 T-060 T-091 T-097 T-101 T-102");
 	static const char *const may_come[] = { "TargetPortalGroupTag", "TargetAlias",
 						"InitialR2T" };
 	struct ini *i = connect_to(server.port);

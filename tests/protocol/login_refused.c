@@ -90,7 +90,7 @@ START_TEST(refuses)
 {
 	COVERS("L-007 L-008 L-013 L-021 L-022 L-023 L-028 L-029 L-030 L-031 L-049 L-057 L-058 "
 	       "L-059 L-066 L-067 L-081 N-005 N-006 N-007 N-009 N-042 T-004 T-053 T-062 T-063 "
-	       "T-096 C-001 C-004 C-034 C-041 fault-A06 fault-B16");
+	       "T-096 C-001 C-004 C-034 C-041 P-172 fault-A06 fault-B16");
 	const struct refused *f = &refused[_i];
 	struct ini *i = connect_to(server.port);
 	struct bhs_login_request h;

@@ -254,6 +254,20 @@ START_TEST(digests_begin_behind_the_login)
 }
 END_TEST
 
+/* What an initiator says it runs on is for the administrator who asks for it: not in the log as it
+ * is usually kept. */
+START_TEST(node_architecture)
+{
+	COVERS("T-096 T-098");
+	struct ini *i =
+	    session_keys(T_MAIN, "X#NodeArchitecture=arch-of-nobody-else\nInitialR2T=Yes");
+
+	still_works(i);
+	ck_assert(log_has(T_MAIN));
+	ck_assert(!log_has("arch-of-nobody-else"));
+}
+END_TEST
+
 void login_text_suite(TCase *c)
 {
 	add(c, cut_anywhere);
@@ -264,4 +278,5 @@ void login_text_suite(TCase *c)
 	add_rows(c, key_names_too_long, 4);
 	add_rows(c, value_too_long, 3);
 	add(c, digests_begin_behind_the_login);
+	add(c, node_architecture);
 }

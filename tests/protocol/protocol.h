@@ -100,6 +100,8 @@ enum {
 int server_start(struct server *s, const char *config(const struct server *s));
 /* Its exit status; -1 if it does not end. */
 int server_stop(struct server *s);
+/* Is there a line in the log of `server` with this? */
+bool log_has(const char *text);
 const char *config_main(const struct server *s);
 const char *config_strict(const struct server *s);
 /* False, and why not on stdout: it has ended, or the witness cannot read. */

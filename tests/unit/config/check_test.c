@@ -71,6 +71,9 @@ END_TEST
 
 START_TEST(portals)
 {
+	COVERS("N-016");
+	/* An address belongs to one group. */
+	bad("portals = ( { group = 1; }, { group = 2; } );", "is the same");
 	bad("portals = ( { address = \"localhost\"; } );", "numeric");
 	bad("portals = ( { address = \"[::1]\"; } );", "brackets");
 	bad("portals = ( { }, { } );", "is the same");

@@ -46,6 +46,18 @@ START_TEST(empty_is_all_defaults)
 }
 END_TEST
 
+START_TEST(a_portal_is_all_defaults)
+{
+	COVERS("N-043");
+	struct config *c = parse("portals = ( { } );");
+
+	ck_assert_uint_eq(c->n_portals, 1);
+	ck_assert_uint_eq(c->portals[0].port, 3260);
+	ck_assert_uint_eq(c->portals[0].group, 1);
+	config_free(c);
+}
+END_TEST
+
 START_TEST(every_type_is_read)
 {
 	struct config *c = parse("daemon = { pin = true; buffer_memory = \"1GiB\"; window = 7; };\n"
@@ -171,5 +183,5 @@ START_TEST(included_file_is_named)
 }
 END_TEST
 
-UNIT_MAIN("config/parse", empty_is_all_defaults, every_type_is_read, faults_are_named,
-	  too_long_is_refused, file_errors_name_the_file, included_file_is_named)
+UNIT_MAIN("config/parse", empty_is_all_defaults, a_portal_is_all_defaults, every_type_is_read,
+	  faults_are_named, too_long_is_refused, file_errors_name_the_file, included_file_is_named)
