@@ -57,6 +57,7 @@ static const struct {
 	{ "unh_login", unh_login_suite },
 	{ "unh_keys", unh_keys_suite },
 	{ "unh_chap", unh_chap_suite },
+	{ "replay", replay_suite },
 	{ "fuzz", fuzz_suite },
 };
 /* clang-format on */

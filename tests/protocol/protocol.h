@@ -122,7 +122,7 @@ suite_fn login_suite, login_refused_suite, login_text_suite, keys_suite, text_su
     digest_suite, lun_suite, scsi_suite, time_suite, stats_suite, fuzz_suite, chap_suite,
     chap_values_suite, unh_numbers_suite, unh_data_suite, unh_data_in_suite, unh_tasks_suite,
     unh_ping_suite, unh_digest_suite, unh_text_suite, unh_chap_suite, unh_login_suite,
-    unh_keys_suite;
+    unh_keys_suite, replay_suite;
 void add_rows(TCase *c, const TTest *test, int rows);
 #define add(c, test)             add_rows(c, test, 1)
 #define add_table(c, test, rows) add_rows(c, test, (int)(sizeof(rows) / sizeof((rows)[0])))
