@@ -103,6 +103,12 @@ struct cdb_mode_select10 {
 };
 _Static_assert(sizeof(struct cdb_mode_select10) == 10, "SPC-4 6.12");
 
+struct cdb_log_sense {
+	uint8_t opcode, flags, page, subpage, reserved, parameter_pointer[2], allocation_length[2];
+	uint8_t control;
+};
+_Static_assert(sizeof(struct cdb_log_sense) == 10, "SPC-4 6.7");
+
 struct cdb_read_capacity16 {
 	uint8_t opcode, service_action, lba[8], allocation_length[4], reserved, control;
 };

@@ -237,9 +237,16 @@ static struct scsi_sense io_sense(const struct scsi_task *t, const struct backin
 	return sense;
 }
 
-void exec_io_failed(struct scsi_task *t, const struct backing_io *io)
+static void count_error(const struct scsi_task *t, bool write)
 {
 	exec_count(t, errors, 1);
+	if (write)
+		exec_count(t, write_errors, 1);
+}
+
+void exec_io_failed(struct scsi_task *t, const struct backing_io *io)
+{
+	count_error(t, io->kind != BACKING_READ && io->kind != BACKING_EXTENTS);
 	exec_fail(t, io_sense(t, io));
 }
 
@@ -364,7 +371,7 @@ static void start_flush(struct scsi_task *t)
 	}
 	earlier = atomic_exchange(&t->lu->flush_error, 0);
 	if (earlier) {
-		exec_count(t, errors, 1);
+		count_error(t, true);
 		exec_fail(t, sense_from_errno(earlier, true));
 		return;
 	}

@@ -285,5 +285,6 @@ void lu_get_counters(const struct scsi_lu *lu, struct lu_counters *ret)
 		ret->unmaps += __atomic_load_n(&c->unmaps, __ATOMIC_RELAXED);
 		ret->flushes += __atomic_load_n(&c->flushes, __ATOMIC_RELAXED);
 		ret->errors += __atomic_load_n(&c->errors, __ATOMIC_RELAXED);
+		ret->write_errors += __atomic_load_n(&c->write_errors, __ATOMIC_RELAXED);
 	}
 }

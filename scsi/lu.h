@@ -120,6 +120,7 @@ struct scsi_lu {
 	/* counters: one line per reactor, summed on request */
 	struct lu_counters {
 		uint64_t reads, writes, read_bytes, write_bytes, unmaps, flushes, errors;
+		uint64_t write_errors; /* of the errors, those of what changes the medium */
 	} __attribute__((aligned(64))) counters[LU_REACTORS_MAX];
 	void (*destroyed)(struct scsi_lu *lu, void *arg); /* on the last reference, any thread */
 	void *destroyed_arg;

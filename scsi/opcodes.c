@@ -33,6 +33,7 @@ enum row {
 	ROW_SYNC_CACHE10,
 	ROW_WRITE_SAME10,
 	ROW_UNMAP,
+	ROW_LOG_SENSE,
 	ROW_MODE_SELECT10,
 	ROW_RESERVE10,
 	ROW_RELEASE10,
@@ -182,6 +183,10 @@ static const struct scsi_op rows[ROWS] = {
 		.access = ACCESS_WRITE, .flags = WRITES | OP_THIN | OP_UNMAP, .timeout_s = 60,
 		.plan = sbc_plan_unmap, .params = sbc_params_unmap,
 		.usage = { 0x42, 0, 0, 0, 0, 0, 0x1f, FF2 } },
+	[ROW_LOG_SENSE] = {
+		ID(0x4d), .name = "LOG SENSE", .cdb_length = 10, .direction = DIR_IN,
+		.access = ACCESS_ANY, .flags = OP_NONE, .timeout_s = 10,
+		.plan = log_plan_sense, .usage = { 0x4d, 0, FF2, 0, FF2, FF2 } },
 	[ROW_MODE_SELECT10] = {
 		ID(0x55), .name = "MODE SELECT(10)", .cdb_length = 10, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = OP_SHARED, .timeout_s = 30,
@@ -311,6 +316,7 @@ static const uint8_t first_row[256] = {
 	[0x35] = AT(ROW_SYNC_CACHE10),
 	[0x41] = AT(ROW_WRITE_SAME10),
 	[0x42] = AT(ROW_UNMAP),
+	[0x4d] = AT(ROW_LOG_SENSE),
 	[0x55] = AT(ROW_MODE_SELECT10),
 	[0x56] = AT(ROW_RESERVE10),
 	[0x57] = AT(ROW_RELEASE10),

@@ -129,6 +129,7 @@ struct scsi_plan spc_plan_report_tmfs(const struct scsi_request *rq);
 struct scsi_plan mode_plan_sense(const struct scsi_request *rq);
 struct scsi_plan mode_plan_select(const struct scsi_request *rq);
 struct scsi_plan mode_params_select(const struct scsi_request *rq, const uint8_t *list, size_t n);
+struct scsi_plan log_plan_sense(const struct scsi_request *rq);
 struct scsi_plan pr_plan_in(const struct scsi_request *rq);
 struct scsi_plan pr_plan_out(const struct scsi_request *rq);
 struct scsi_plan pr_params_out(const struct scsi_request *rq, const uint8_t *list, size_t n);

@@ -92,6 +92,46 @@ static size_t build_extended(const struct scsi_request *rq, uint8_t *out)
 	return 60;
 }
 
+/* Mode page policy, SPC-4 7.8.9: all pages are shared by all nexuses. */
+static size_t build_policy(const struct scsi_request *rq, uint8_t *out)
+{
+	(void)rq;
+	memcpy(out, (const uint8_t[]){ 0x3f, 0xff, 0x00, 0x00 }, 4);
+	return 4;
+}
+
+#define VPD_PORT_MAX (12 + 4 + 252)
+
+/* One port of SCSI ports, SPC-4 7.8.13. */
+static size_t put_port(uint8_t *out, uint16_t relative, const char *name)
+{
+	size_t length = put_name(out + 12, 0x10, name, strnlen(name, 251));
+
+	memset(out, 0, 12);
+	put_be16(out + 2, relative);
+	put_be16(out + 10, (uint16_t)length);
+	return 12 + length;
+}
+
+/* The ports of the device: this one and its neighbours, as far as there is room. */
+static size_t build_ports(const struct scsi_request *rq, uint8_t *out)
+{
+	struct it_nexus *nexus = rq->nexus;
+	const struct nexus_neighbours *near = nexus->neighbours;
+	char name[SCSI_PORT_NAME];
+	uint16_t relative;
+	size_t n = 0;
+
+	if (!near || !near->target_port)
+		return put_port(out, nexus->relative_port, nexus->target_port);
+	for (unsigned i = 0; n + VPD_PORT_MAX <= VPD_MAX - 4; i++) {
+		if (!near->target_port(nexus, i, &relative, name))
+			break;
+		n += put_port(out + n, relative, name);
+	}
+	return n;
+}
+
 /* Block limits, SBC-3 6.6.4; out is byte 4 of the page. WSNZ=0. */
 static size_t build_limits(const struct scsi_request *rq, uint8_t *out)
 {
@@ -163,6 +203,8 @@ static const struct vpd_row {
 	{ 0x80, false, NULL,    build_serial },
 	{ 0x83, false, NULL,    build_identification },
 	{ 0x86, false, NULL,    build_extended },
+	{ 0x87, false, NULL,    build_policy },
+	{ 0x88, false, NULL,    build_ports },
 	{ 0xb0, false, NULL,    build_limits },
 	{ 0xb1, false, NULL,    build_characteristics },
 	{ 0xb2, false, is_thin, build_provisioning },

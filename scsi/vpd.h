@@ -14,7 +14,7 @@
 
 /* Writes the page, header included; returns its length, at most VPD_MAX, or 0 if this LU has no
  * such page. */
-#define VPD_MAX 1024
+#define VPD_MAX 16384
 size_t vpd_page(const struct scsi_request *rq, uint8_t page, uint8_t *out);
 
 #endif

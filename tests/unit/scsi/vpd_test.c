@@ -8,11 +8,14 @@
 START_TEST(supported_pages)
 {
 	plan_setup();
-	ck_answer(VPD(0x00),
-		  (const uint8_t[]){ 0, 0, 0, 7, 0x00, 0x80, 0x83, 0x86, 0xb0, 0xb1, 0xb2 }, 11);
+	ck_answer(
+	    VPD(0x00),
+	    (const uint8_t[]){ 0, 0, 0, 9, 0x00, 0x80, 0x83, 0x86, 0x87, 0x88, 0xb0, 0xb1, 0xb2 },
+	    13);
 	fx_lu.geo.thin = false;
-	ck_answer(VPD(0x00), (const uint8_t[]){ 0, 0, 0, 6, 0x00, 0x80, 0x83, 0x86, 0xb0, 0xb1 },
-		  10);
+	ck_answer(VPD(0x00),
+		  (const uint8_t[]){ 0, 0, 0, 8, 0x00, 0x80, 0x83, 0x86, 0x87, 0x88, 0xb0, 0xb1 },
+		  12);
 }
 END_TEST
 
@@ -200,6 +203,54 @@ START_TEST(provisioning)
 }
 END_TEST
 
+START_TEST(mode_page_policy)
+{
+	COVERS("SI-018");
+	plan_setup();
+	ck_answer(VPD(0x87), (const uint8_t[]){ 0, 0x87, 0, 4, 0x3f, 0xff, 0, 0 }, 8);
+}
+END_TEST
+
+static bool many_ports(struct it_nexus *n, unsigned i, uint16_t *ret_relative,
+		       char ret_name[static SCSI_PORT_NAME])
+{
+	(void)n;
+	*ret_relative = (uint16_t)(i + 1);
+	memset(ret_name, 'n', 223);
+	snprintf(ret_name + 223, SCSI_PORT_NAME - 223, ",t,0x%04x", i + 1);
+	return i < 1000;
+}
+
+/* All ports while there is room, each whole and with the name that page 83h gives on it. */
+START_TEST(scsi_ports)
+{
+	static const struct nexus_neighbours near = { .target_port = many_ports };
+	struct scsi_plan p;
+	unsigned n = 0;
+	size_t at = 4;
+
+	COVERS("SI-019");
+	plan_setup();
+	p = VPD(0x88);
+	ck_assert_uint_eq(p.data_length, 4 + 12 + 4 + 40);
+	ck_assert_uint_eq(get_be16(fx_answer + 6), fx_nexus.relative_port);
+	ck_assert_uint_eq(get_be16(fx_answer + 14), 44);
+	ck_assert_mem_eq(fx_answer + 16, "\x53\x98\0\x28", 4);
+	ck_assert_str_eq((char *)fx_answer + 20, fx_nexus.target_port);
+
+	fx_nexus.neighbours = &near;
+	p = VPD(0x88);
+	ck_assert_uint_le(p.data_length, VPD_MAX);
+	for (; at < p.data_length; n++) {
+		ck_assert_uint_eq(get_be16(fx_answer + at + 2), n + 1);
+		ck_assert_uint_eq(get_be16(fx_answer + at + 6), 0); /* no initiator port */
+		at += 12u + get_be16(fx_answer + at + 10);
+	}
+	ck_assert_uint_eq(at, p.data_length);
+	ck_assert_uint_gt(n, 50);
+}
+END_TEST
+
 START_TEST(without_lu)
 {
 	plan_setup();
@@ -216,4 +267,5 @@ SUITE_COVERS("SI-003 SI-010 SI-011 SI-012 SI-013 SI-015 SI-017 SI-021 SI-022 SI-
 
 UNIT_MAIN("scsi/vpd", supported_pages, listed_pages_and_no_others, serial, identification,
 	  identification_of_another_port, longest_names_fit, extended_inquiry, block_limits,
-	  block_limits_of_4k, characteristics, provisioning, without_lu)
+	  block_limits_of_4k, characteristics, provisioning, mode_page_policy, scsi_ports,
+	  without_lu)
