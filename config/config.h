@@ -25,7 +25,8 @@ struct config_daemon {
 	uint64_t buffer_memory; /* arena bytes for each reactor, 64 MiB */
 	unsigned window;        /* commands promised to a session, 128 */
 	unsigned max_sessions, max_connections, max_unauthenticated;
-	unsigned login_timeout_s; /* 15 */
+	unsigned max_unauthenticated_per_address; /* 64; 0: no limit */
+	unsigned login_timeout_s;                 /* 15 */
 	unsigned nop_interval_s, nop_timeout_s;
 	unsigned shutdown_timeout_s; /* 20 */
 	char *log_level;             /* "info" */

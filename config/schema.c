@@ -37,6 +37,8 @@ static const struct config_setting daemon_settings[] = {
 	       .help = "connections at once"),
 	DAEMON(max_unauthenticated, NUMBER, .min = 1, .max = 65535, .def = "256",
 	       .help = "connections that have not logged in yet"),
+	DAEMON(max_unauthenticated_per_address, NUMBER, .max = 65535, .def = "64",
+	       .help = "of them, those of one IPv4 address or IPv6 /64; 0: no limit"),
 	DAEMON(login_timeout_s, NUMBER, .min = 1, .max = 600, .def = "15",
 	       .help = "seconds that a login may take"),
 	DAEMON(nop_interval_s, NUMBER, .max = 3600, .def = "30",

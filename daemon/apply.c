@@ -5,13 +5,15 @@
  *   next ▶ prepare, check, diff ▶ wait for paths ▶ open stores ▶ listen ▶ build policy ▶ commit
  * state ▶ publish ▶ switch ▶ wait for leaving stores ▶ open what had to wait ▶ finish
  *
- * Up to and with the commit everything can be undone. At the start listening comes last, so that
- * nobody is turned away by targets that are about to appear.
+ * Up to and with the commit everything can be undone. At the start listening comes first, and who
+ * logs in is told to try again (0301), however long the stores take; but sockets that the service
+ * manager has opened come last: initiators that have woken us wait there.
  */
 #include "daemon/apply.h"
 #include "daemon/apply_internal.h"
 #include "daemon/base/log.h"
 #include "daemon/base/text.h"
+#include "transport/iscsi/login.h"
 #include "transport/iscsi/policy.h"
 
 #include "config/schema.h"
@@ -131,7 +133,7 @@ static void listen_late(struct apply_run *run)
 		end(run);
 		return;
 	}
-	if (apply_listen(run) != APPLY_DONE) {
+	if (apply_listen_inherited(run) != APPLY_DONE) {
 		finish(run, run->request->result);
 		return;
 	}
@@ -161,6 +163,8 @@ static void published(struct iscsi_publish *p)
 	run->policy = NULL;
 	apply_note_leaving(run);
 	apply_switch(run);
+	if (run->request->boot)
+		iscsi_set_condition(ISCSI_SERVING);
 	apply_await(run, closed);
 }
 
@@ -337,6 +341,13 @@ static void begin(struct daemon *d, struct apply_request *r)
 		r->desired = NULL;
 		finish(run, APPLY_DONE);
 		return;
+	}
+	if (r->boot) {
+		iscsi_set_condition(ISCSI_STARTING);
+		if (apply_listen(run) != APPLY_DONE) {
+			finish(run, r->result);
+			return;
+		}
 	}
 	/* Without an administrator who waits, units go out of service instead. */
 	if (run->lenient || r->retry)

@@ -73,6 +73,8 @@ const struct node_store *apply_awaited(const struct apply_run *run);
 
 /* apply_portal.c */
 enum apply_result apply_listen(struct apply_run *run);
+/* At the end of the start: those whose sockets were there before us. */
+enum apply_result apply_listen_inherited(struct apply_run *run);
 void apply_unlisten(struct apply_run *run); /* undoes it */
 
 /* apply_policy.c: what the reactors get. NULL: no memory. */

@@ -317,6 +317,7 @@ static void fill_limits(const struct config_daemon *d, struct iscsi_policy *p)
 	p->max_sessions = d->max_sessions;
 	p->max_connections = d->max_connections;
 	p->max_unauthenticated = d->max_unauthenticated;
+	p->max_unauthenticated_per_address = d->max_unauthenticated_per_address;
 	p->window = d->window;
 	p->logout_timeout_s = 3;
 }

@@ -44,10 +44,12 @@ static bool may_do_without(const struct apply_run *run, int error)
 	return run->lenient && error == EAFNOSUPPORT;
 }
 
-static int listen_one(struct daemon *d, struct node_portal *np)
+/* One with a socket that was there before us waits for apply_listen_inherited. */
+static int listen_one(struct apply_run *run, struct node_portal *np)
 {
 	const struct config_portal *c = &np->config;
-	const struct datamover_ops *dm = find_transport(d, c->transport);
+	const struct datamover_ops *dm = find_transport(run->daemon, c->transport);
+	struct daemon *d = run->daemon;
 	int r;
 
 	if (!dm)
@@ -57,6 +59,8 @@ static int listen_one(struct daemon *d, struct node_portal *np)
 		return r;
 	if (d->service)
 		np->portal->inherited_fd = service_take_socket(d->service, &np->portal->address);
+	if (run->request->boot && np->portal->inherited_fd >= 0)
+		return 0;
 	return node_portal_listen(np);
 }
 
@@ -82,30 +86,49 @@ static void listen_again(struct node_portal *np)
 			  np->portal->text, text_errno(-r));
 }
 
+static enum apply_result refuse_portal(struct apply_run *run, const struct node_portal *np,
+				       int error)
+{
+	return apply_refuse(run->request, APPLY_FAILED, "portal %s port %u: cannot listen: %s; %s",
+			    np->config.address, np->config.port, text_errno(error), remedy(error));
+}
+
 enum apply_result apply_listen(struct apply_run *run)
 {
-	struct daemon *d = run->daemon;
 	struct list *l;
 
 	if (!run->request->boot)
 		leaving(run, node_portal_unlisten);
-	list_for_each (l, run->request->boot ? &d->node.portals : &run->portals) {
-		struct node_portal *np = run->request->boot
-					     ? list_entry(l, struct node_portal, node)
-					     : list_entry(l, struct apply_portal, node)->made;
-		int r = listen_one(d, np);
+	list_for_each (l, &run->portals) {
+		struct node_portal *np = list_entry(l, struct apply_portal, node)->made;
+		int r = listen_one(run, np);
 
 		if (r && may_do_without(run, -r)) {
 			log_warn(LOG_DAEMON, "portal %s port %u: not there: %s", np->config.address,
 				 np->config.port, remedy(-r));
 			continue;
 		}
-		if (r) {
-			apply_refuse(run->request, APPLY_FAILED,
-				     "portal %s port %u: cannot listen: %s; %s", np->config.address,
-				     np->config.port, text_errno(-r), remedy(-r));
-			return run->request->result;
-		}
+		if (r)
+			return refuse_portal(run, np, -r);
+		if (np->listening)
+			log_info(LOG_DAEMON, "portal %s: listening", np->portal->text);
+	}
+	return APPLY_DONE;
+}
+
+enum apply_result apply_listen_inherited(struct apply_run *run)
+{
+	struct list *l;
+
+	list_for_each (l, &run->daemon->node.portals) {
+		struct node_portal *np = list_entry(l, struct node_portal, node);
+		int r;
+
+		if (np->listening || !np->portal || np->portal->inherited_fd < 0)
+			continue;
+		r = node_portal_listen(np);
+		if (r)
+			return refuse_portal(run, np, -r);
 		log_info(LOG_DAEMON, "portal %s: listening", np->portal->text);
 	}
 	return APPLY_DONE;

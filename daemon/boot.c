@@ -7,6 +7,7 @@
 #include "daemon/daemon.h"
 #include "daemon/service.h"
 #include "daemon/state.h"
+#include "transport/iscsi/login.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -195,6 +196,7 @@ void boot_apply(struct daemon *d, struct config *from_file, void (*done)(struct 
 
 static void reload_end(struct boot *b, int result, const char *why, unsigned n_changes)
 {
+	iscsi_set_condition(ISCSI_SERVING);
 	if (result)
 		log_error(LOG_CONFIG, "reload refused, everything stays as it was: %s", why);
 	else
@@ -249,6 +251,7 @@ int boot_reload(struct daemon *d,
 	}
 	if (d->service)
 		service_reloading(d->service);
+	iscsi_set_condition(ISCSI_RELOADING);
 	b->daemon = d;
 	b->done = done;
 	b->arg = arg;

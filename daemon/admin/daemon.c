@@ -30,9 +30,9 @@ static void daemon_status(struct admin_request *rq)
 	int out = 0;
 
 	json_object_set_new(j, "condition",
-			    json_string(d->stop ? "stopping"
-					: !c    ? "starting"
-						: "serving"));
+			    json_string(d->stop         ? "stopping"
+					: d->started_ms ? "serving"
+							: "starting"));
 	json_object_set_new(j, "targets", json_integer(c ? c->n_targets : 0));
 	json_object_set_new(j, "portals", json_integer(c ? c->n_portals : 0));
 	json_object_set_new(j, "luns", json_integer(c ? c->n_lus : 0));

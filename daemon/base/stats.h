@@ -17,6 +17,24 @@
 	X(CONNECTIONS_CLOSED,  "connections_closed",  "connections ended, by whomever") \
 	X(LOGINS,              "logins",              "logins that reached full-feature phase") \
 	X(LOGINS_REFUSED,      "logins_refused",      "logins answered with a status other than success") \
+	X(LOGINS_0101,         "logins_0101",         "logins sent to another address for now") \
+	X(LOGINS_0102,         "logins_0102",         "logins sent to another address for good") \
+	X(LOGINS_0200,         "logins_0200",         "logins refused: protocol error of the initiator") \
+	X(LOGINS_0201,         "logins_0201",         "logins refused: authentication failed") \
+	X(LOGINS_0202,         "logins_0202",         "logins refused: no access rule admits the initiator") \
+	X(LOGINS_0203,         "logins_0203",         "logins refused: no such target") \
+	X(LOGINS_0204,         "logins_0204",         "logins refused: target removed") \
+	X(LOGINS_0205,         "logins_0205",         "logins refused: protocol version") \
+	X(LOGINS_0206,         "logins_0206",         "logins refused: too many connections of the session") \
+	X(LOGINS_0207,         "logins_0207",         "logins refused: a name is missing") \
+	X(LOGINS_0208,         "logins_0208",         "logins refused: the session cannot include the connection") \
+	X(LOGINS_0209,         "logins_0209",         "logins refused: session type") \
+	X(LOGINS_020A,         "logins_020a",         "logins refused: no such session") \
+	X(LOGINS_020B,         "logins_020b",         "logins refused: another request before the end of login") \
+	X(LOGINS_0300,         "logins_0300",         "logins refused: error of the target") \
+	X(LOGINS_0301,         "logins_0301",         "logins refused: target offline, daemon starting or reloading") \
+	X(LOGINS_0302,         "logins_0302",         "logins refused: a limit was reached") \
+	X(CONNECTIONS_REFUSED, "connections_refused", "connections closed at once, too many were there") \
 	X(AUTHENTICATION_FAILURES, "authentication_failures", \
 	  "logins refused because nothing or nothing valid was proved") \
 	X(PDUS_IN,             "pdus_in",             "PDUs received") \

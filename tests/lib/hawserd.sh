@@ -197,8 +197,9 @@ alive() {
 	[ -n "$daemon_pid" ] && kill -0 "$daemon_pid" 2>/dev/null
 }
 
+# It listens before it serves: logins are told to try again until then.
 serves() {
-	! alive || { listening && [ -S "$dir/admin.sock" ]; }
+	! alive || { listening && ctl --json daemon status 2>/dev/null | grep -q '"serving"'; }
 }
 
 # A port may be taken between its choice and our use of it: then the test ends

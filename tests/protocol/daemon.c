@@ -124,7 +124,8 @@ static const char targets[] =
 const char *config_main(const struct server *s)
 {
 	static char text[16384];
-	int n = put_head(s, text, sizeof(text), "reactors = 2;");
+	int n =
+	    put_head(s, text, sizeof(text), "reactors = 2; max_unauthenticated_per_address = 0;");
 
 	snprintf(
 	    text + n, sizeof(text) - (size_t)n,
@@ -185,16 +186,17 @@ static const char *program(void)
 	return path;
 }
 
-static bool serves(uint16_t port)
+/* It listens before it serves, so its log decides. */
+static bool serves(const char *log)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET,
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-				 .sin_port = htons(port) };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool yes = fd >= 0 && !connect(fd, (void *)&a, sizeof(a));
+	FILE *f = fopen(log, "re");
+	char line[512];
+	bool yes = false;
 
-	if (fd >= 0)
-		close(fd);
+	while (f && !yes && fgets(line, sizeof(line), f))
+		yes = strstr(line, " serves ");
+	if (f)
+		fclose(f);
 	return yes;
 }
 
@@ -214,7 +216,7 @@ static int launch(struct server *s)
 		execl(program(), "hawserd", "-c", config, (char *)NULL);
 		_exit(127);
 	}
-	while (!serves(s->port)) {
+	while (!serves(log)) {
 		if (waitpid(s->pid, &status, WNOHANG) == s->pid || clock_ms() > end)
 			return -ECHILD;
 		usleep(20000);

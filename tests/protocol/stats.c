@@ -154,6 +154,24 @@ static void use_up_buffers(struct ini *i)
 	ck_assert_uint_eq(c.status, 0x28);
 }
 
+/* More than may be there before the end of login. */
+static void crowd(void)
+{
+	struct ini *i[STRICT_UNKNOWN + 1];
+
+	for (unsigned n = 0; n < STRICT_UNKNOWN + 1; n++)
+		i[n] = connect_to(strict.port);
+	expect_close(i[STRICT_UNKNOWN]);
+	for (unsigned n = 0; n < STRICT_UNKNOWN; n++)
+		ini_close(i[n]);
+}
+
+/* What each status of a login is counted by is the unit tests' affair. */
+static bool is_status(unsigned row)
+{
+	return row >= STAT_LOGINS_0101 && row <= STAT_LOGINS_0302;
+}
+
 START_TEST(all_rows_move)
 {
 	struct counters before = counters(&strict), after;
@@ -178,9 +196,11 @@ START_TEST(all_rows_move)
 	spoil_digest();
 	abort_and_overlap(i);
 	use_up_buffers(i);
+	crowd();
 	do { /* a connection that has ended is counted a little later */
 		after = counters(&strict);
-		for (row = 0; row < STATS && after.n[row] > before.n[row]; row++)
+		for (row = 0; row < STATS && (is_status(row) || after.n[row] > before.n[row]);
+		     row++)
 			;
 	} while (row < STATS && clock_ms() < end);
 	ck_assert_msg(row == STATS, "%s has not moved", names[row]);

@@ -6,6 +6,7 @@
 #include "daemon/base/pool.h"
 #include "daemon/base/stats.h"
 #include "daemon/base/text.h"
+#include "transport/iscsi/crowd.h"
 #include "transport/iscsi/ffp.h"
 #include "transport/iscsi/login.h"
 #include "transport/iscsi/pdu.h"
@@ -150,21 +151,35 @@ static bool make_room(struct iscsi_reactor *ir)
 	return false;
 }
 
+static bool refuse_peer(struct iscsi_reactor *ir, const struct sockaddr_storage *peer,
+			const char *why)
+{
+	char text[64];
+
+	portal_format(peer, text, sizeof(text));
+	log_peer(LOG_ISCSI, LOG_LEVEL_WARN, "%s: refused: %s", text, why);
+	stats_add(ir->stats, STAT_CONNECTIONS_REFUSED, 1);
+	return false;
+}
+
+/* True: it counts as one of its address. */
 static bool may_connect(struct iscsi_reactor *ir, const struct sockaddr_storage *peer)
 {
 	const struct iscsi_policy *policy = ir->policy;
 	unsigned conns = atomic_load(&total_conns), fresh = atomic_load(&total_unauthenticated);
-	bool full = policy->max_connections && conns >= policy->max_connections;
-	bool crowded = policy->max_unauthenticated && fresh >= policy->max_unauthenticated;
-	char text[64];
 
-	if (!full && (!crowded || make_room(ir)))
+	if (policy->max_connections && conns >= policy->max_connections)
+		return refuse_peer(ir, peer, "there are max_connections");
+	if (!crowd_enter(peer, policy->max_unauthenticated_per_address))
+		return refuse_peer(ir, peer,
+				   "its address has max_unauthenticated_per_address connections "
+				   "before the end of login");
+	/* Others make room only for who has not too many of his own. */
+	if (!policy->max_unauthenticated || fresh < policy->max_unauthenticated || make_room(ir))
 		return true;
-	portal_format(peer, text, sizeof(text));
-	log_peer(LOG_ISCSI, LOG_LEVEL_WARN,
-		 "%s: refused, there are %u connections%s; see max_connections", text, conns,
-		 full ? "" : ", too many of them before the end of login");
-	return false;
+	crowd_leave(peer);
+	return refuse_peer(ir, peer,
+			   "there are max_unauthenticated connections before the end of login");
 }
 
 static void set_deadline(struct iscsi_conn *c, uint64_t delay_ms)
@@ -260,8 +275,10 @@ struct iscsi_conn *iscsi_conn_create(struct reactor *r, const struct datamover_o
 	if (!ir || !may_connect(ir, peer))
 		return NULL;
 	c = calloc(1, aligned(sizeof(*c)) + dm->conn_size);
-	if (!c)
+	if (!c) {
+		crowd_leave(peer);
 		return NULL;
+	}
 	c->dm_private = (uint8_t *)c + aligned(sizeof(*c));
 	c->reactor = r;
 	c->ir = ir;
@@ -293,6 +310,7 @@ static void count_out_of_login(struct iscsi_conn *c)
 	if (c->ir)
 		c->ir->n_unauthenticated--;
 	atomic_fetch_sub(&total_unauthenticated, 1);
+	crowd_leave(&c->peer);
 }
 
 void iscsi_conn_enter_full_feature(struct iscsi_conn *c)

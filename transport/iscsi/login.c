@@ -156,34 +156,37 @@ static struct iscsi_pdu *response(struct iscsi_login *l, uint8_t flags,
 	return p;
 }
 
-static const char *status_text(enum iscsi_login_status status)
-{
-	static const struct {
-		uint16_t status;
-		const char *text;
-	} texts[] = {
-		{ LOGIN_MOVED_TEMPORARILY, "sent to another address for now" },
-		{ LOGIN_MOVED_PERMANENTLY, "sent to another address for good" },
-		{ LOGIN_INITIATOR_ERROR, "protocol error of the initiator" },
-		{ LOGIN_AUTHENTICATION_FAILURE, "authentication failed" },
-		{ LOGIN_AUTHORIZATION_FAILURE, "no access rule admits it" },
-		{ LOGIN_NOT_FOUND, "no such target at this portal" },
-		{ LOGIN_TARGET_REMOVED, "the target has been removed" },
-		{ LOGIN_UNSUPPORTED_VERSION, "protocol version" },
-		{ LOGIN_TOO_MANY_CONNECTIONS, "too many connections of the session" },
-		{ LOGIN_MISSING_PARAMETER, "a name is missing" },
-		{ LOGIN_CANNOT_INCLUDE, "the session cannot include this connection" },
-		{ LOGIN_SESSION_TYPE, "session type" },
-		{ LOGIN_NO_SESSION, "no such session" },
-		{ LOGIN_INVALID_REQUEST, "not a login request" },
-		{ LOGIN_UNAVAILABLE, "target is offline" },
-		{ LOGIN_OUT_OF_RESOURCES, "out of resources" },
-	};
+/* What is said and counted of each status. */
+static const struct login_refusal {
+	uint16_t status;
+	enum stat_id stat;
+	const char *text;
+} refusal_rows[] = {
+	{ LOGIN_TARGET_ERROR, STAT_LOGINS_0300, "target error" }, /* any other, too */
+	{ LOGIN_MOVED_TEMPORARILY, STAT_LOGINS_0101, "sent to another address for now" },
+	{ LOGIN_MOVED_PERMANENTLY, STAT_LOGINS_0102, "sent to another address for good" },
+	{ LOGIN_INITIATOR_ERROR, STAT_LOGINS_0200, "protocol error of the initiator" },
+	{ LOGIN_AUTHENTICATION_FAILURE, STAT_LOGINS_0201, "authentication failed" },
+	{ LOGIN_AUTHORIZATION_FAILURE, STAT_LOGINS_0202, "no access rule admits it" },
+	{ LOGIN_NOT_FOUND, STAT_LOGINS_0203, "no such target at this portal" },
+	{ LOGIN_TARGET_REMOVED, STAT_LOGINS_0204, "the target has been removed" },
+	{ LOGIN_UNSUPPORTED_VERSION, STAT_LOGINS_0205, "protocol version" },
+	{ LOGIN_TOO_MANY_CONNECTIONS, STAT_LOGINS_0206, "too many connections of the session" },
+	{ LOGIN_MISSING_PARAMETER, STAT_LOGINS_0207, "a name is missing" },
+	{ LOGIN_CANNOT_INCLUDE, STAT_LOGINS_0208, "the session cannot include this connection" },
+	{ LOGIN_SESSION_TYPE, STAT_LOGINS_0209, "session type" },
+	{ LOGIN_NO_SESSION, STAT_LOGINS_020A, "no such session" },
+	{ LOGIN_INVALID_REQUEST, STAT_LOGINS_020B, "not a login request" },
+	{ LOGIN_UNAVAILABLE, STAT_LOGINS_0301, "target is offline" },
+	{ LOGIN_OUT_OF_RESOURCES, STAT_LOGINS_0302, "out of resources" },
+};
 
-	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (texts[i].status == status)
-			return texts[i].text;
-	return "target error";
+static const struct login_refusal *refusal_of(enum iscsi_login_status status)
+{
+	for (unsigned i = 0; i < sizeof(refusal_rows) / sizeof(refusal_rows[0]); i++)
+		if (refusal_rows[i].status == status)
+			return &refusal_rows[i];
+	return &refusal_rows[0];
 }
 
 static void log_refusal(const struct iscsi_login *l, enum iscsi_login_status status)
@@ -201,7 +204,7 @@ static void log_refusal(const struct iscsi_login *l, enum iscsi_login_status sta
 		 "portal %s: login of \"%s\" from %s to \"%s\"%s%s refused: %s (%04x); "
 		 "connection closed",
 		 l->conn->portal->text, name, peer, l->discovery ? "discovery" : target,
-		 account[0] ? " as " : "", account, l->why ? l->why : status_text(status),
+		 account[0] ? " as " : "", account, l->why ? l->why : refusal_of(status)->text,
 		 (unsigned)status);
 }
 
@@ -226,6 +229,7 @@ void login_refuse(struct iscsi_login *l, enum iscsi_login_status status)
 	l->refused = true;
 	log_refusal(l, status);
 	stats_add(l->conn->ir->stats, STAT_LOGINS_REFUSED, 1);
+	stats_add(l->conn->ir->stats, refusal_of(status)->stat, 1);
 	if (status == LOGIN_AUTHENTICATION_FAILURE)
 		stats_add(l->conn->ir->stats, STAT_AUTHENTICATION_FAILURES, 1);
 	if (p && status >> 8 == 1 && add_redirection(l, p)) {

@@ -27,4 +27,12 @@ int text_rx_header(struct iscsi_conn *c, struct iscsi_rx *rx);
 int text_rx_data(struct iscsi_conn *c, struct iscsi_rx *rx);
 void text_free(struct iscsi_conn *c);
 
+/* Of the whole process: what a login is told that finds nothing. Set by the control reactor. */
+enum iscsi_condition {
+	ISCSI_SERVING,   /* 0203, as it is */
+	ISCSI_RELOADING, /* 0301: what is not there may be about to come */
+	ISCSI_STARTING,  /* 0301 to everybody: nothing is there yet */
+};
+void iscsi_set_condition(enum iscsi_condition condition);
+
 #endif

@@ -8,7 +8,15 @@
 #include "transport/portal.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
+
+static _Atomic int condition; /* enum iscsi_condition */
+
+void iscsi_set_condition(enum iscsi_condition to)
+{
+	atomic_store(&condition, (int)to);
+}
 
 /* A name in its normal form; the same again is let through (FreeNAS' initiators repeat it). */
 static enum iscsi_login_status declare_name(struct iscsi_login *l, char *name, const char *value)
@@ -91,6 +99,10 @@ static enum iscsi_login_status check_target(struct iscsi_login *l)
 {
 	const struct iscsi_target *t = policy_find(l->policy, l->target_name);
 
+	if (!t && atomic_load(&condition) != ISCSI_SERVING) {
+		l->why = "no such target yet, the configuration is being read";
+		return LOGIN_UNAVAILABLE;
+	}
 	if (!t || !policy_in_group(t, l->conn->portal->tpgt))
 		return LOGIN_NOT_FOUND;
 	if (!policy_admit(t, l->initiator, &l->conn->peer))
@@ -159,6 +171,11 @@ enum iscsi_login_status login_find_target(struct iscsi_login *l)
 
 	if (!l->initiator[0] || (!l->discovery && !l->target_name[0]))
 		return LOGIN_MISSING_PARAMETER; /* 6.3 */
+	if (atomic_load(&condition) == ISCSI_STARTING) {
+		/* An empty list of targets, or "not found", would be taken for final. */
+		l->why = "still starting";
+		return LOGIN_UNAVAILABLE;
+	}
 	l->target = NULL;
 	l->rule = NULL;
 	l->keys.limits = &l->policy->keys;

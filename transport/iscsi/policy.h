@@ -100,8 +100,9 @@ struct iscsi_policy {
 	unsigned nop_interval_s, nop_timeout_s; /* 30, 60; interval 0: no pings */
 	bool nop_strict; /* drop on a missing answer though other PDUs arrive */
 	unsigned max_sessions, max_connections, max_unauthenticated;
-	unsigned window;           /* commands promised to a session, 128 */
-	unsigned logout_timeout_s; /* after "target requests logout" */
+	unsigned max_unauthenticated_per_address; /* 0: no limit */
+	unsigned window;                          /* commands promised to a session, 128 */
+	unsigned logout_timeout_s;                /* after "target requests logout" */
 };
 
 struct iscsi_policy *policy_alloc(unsigned n_targets); /* one reference; NULL: no memory */

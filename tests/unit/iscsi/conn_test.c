@@ -55,6 +55,32 @@ START_TEST(described)
 }
 END_TEST
 
+static void narrow(struct iscsi_policy *p)
+{
+	p->max_unauthenticated_per_address = 2;
+}
+
+/* One address has its share; who has logged in does not count. */
+START_TEST(share_of_an_address)
+{
+	struct fake_conn *mute;
+	struct stats *stats;
+
+	rig_start(&rig, narrow);
+	stats = reactor_counters(rig.net.reactor);
+	rig_login(&rig, NULL);
+	mute = fake_connect(&rig.net, NULL);
+	ck_assert_ptr_nonnull(fake_connect(&rig.net, NULL));
+	ck_assert_ptr_null(fake_connect(&rig.net, NULL));
+	ck_assert_uint_eq(stats_get(stats, STAT_CONNECTIONS_REFUSED), 1);
+	ck_assert_ptr_nonnull(fake_connect(&rig.net, "192.0.2.99"));
+	fake_hang_up(mute);
+	ck_assert_ptr_nonnull(fake_connect(&rig.net, NULL));
+	ck_assert_ptr_null(fake_connect(&rig.net, NULL));
+	rig_stop(&rig);
+}
+END_TEST
+
 /* A connection that stays silent goes after the login's time; one in full-feature phase stays. */
 START_TEST(silent)
 {
@@ -209,5 +235,5 @@ END_TEST
 
 SUITE_COVERS("S-017 S-032 fault-A09");
 
-UNIT_MAIN("iscsi/conn", described, limits, silent, too_early, after_logout, portals, stamps,
-	  half_open_make_room)
+UNIT_MAIN("iscsi/conn", described, limits, share_of_an_address, silent, too_early, after_logout,
+	  portals, stamps, half_open_make_room)

@@ -132,6 +132,41 @@ START_TEST(access_and_state)
 }
 END_TEST
 
+/* While the configuration is read, "not there" is not the last word; while the daemon starts,
+ * nothing is. */
+START_TEST(starting_and_reloading)
+{
+	static const struct {
+		enum iscsi_condition condition;
+		const char *text;
+		unsigned status;
+	} rows[] = {
+		{ ISCSI_STARTING, FAKE_NORMAL, LOGIN_UNAVAILABLE },
+		{ ISCSI_STARTING, FAKE_DISCOVERY, LOGIN_UNAVAILABLE },
+		{ ISCSI_STARTING, "SessionType=Discovery\n", LOGIN_MISSING_PARAMETER },
+		{ ISCSI_RELOADING, FAKE_NORMAL "x", LOGIN_INITIATOR_ERROR },
+		{ ISCSI_RELOADING, "InitiatorName=" FAKE_NAME "\nTargetName=" FAKE_TARGET "2\n",
+		  LOGIN_UNAVAILABLE },
+		{ ISCSI_SERVING, "InitiatorName=" FAKE_NAME "\nTargetName=" FAKE_TARGET "2\n",
+		  LOGIN_NOT_FOUND },
+	};
+
+	for (unsigned n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct fake_initiator i = fake_initiator(&net);
+		struct fake_pdu *p;
+
+		iscsi_set_condition(rows[n].condition);
+		p = fake_login(&i, FAKE_OP_FFP, rows[n].text);
+		ck_assert_msg(fake_status(p) == rows[n].status, "row %u: %04x", n, fake_status(p));
+		check_refused(&i, p, rows[n].status);
+	}
+	iscsi_set_condition(ISCSI_RELOADING);
+	fake_logged_in(&net, FAKE_NORMAL);
+	fake_logged_in(&net, FAKE_DISCOVERY);
+	iscsi_set_condition(ISCSI_SERVING);
+}
+END_TEST
+
 START_TEST(alias_of_the_target)
 {
 	struct fake_initiator i;
@@ -368,6 +403,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, names);
 	tcase_add_test(t, access_and_state);
+	tcase_add_test(t, starting_and_reloading);
 	tcase_add_test(t, alias_of_the_target);
 	tcase_add_test(t, required_digest);
 	tcase_add_test(t, two_sessions);
