@@ -118,7 +118,8 @@ static const char targets[] =
     "  { name = \"" T_CHAP_BOUND "\"; " MAIN_LUS " access = ( { initiator = \"" FRIEND
     "\"; account = \"user\"; } ); },\n"
     "  { name = \"" T_CHAP_MUST "\"; " MAIN_LUS " access = ( { account = \"both\"; } ); },\n"
-    "  { name = \"" T_RESET "\"; " ANY
+    "  { name = \"" T_RESET "\"; access = ( { initiator = \"" READER
+    "\"; read_only = true; }, { any = true; } );"
     " luns = ( { lun = 0; lu = \"reset0\"; }, { lun = 1; lu = \"reset1\"; } ); }\n);\n";
 
 const char *config_main(const struct server *s)

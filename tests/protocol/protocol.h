@@ -64,6 +64,7 @@ extern struct server server, strict;
 #define TEXT_50        "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwx"
 #define LONG_ACCOUNT   "255-" TEXT_50 TEXT_50 TEXT_50 TEXT_50 TEXT_50 "a" /* as long as can be */
 #define LONG_ACCOUNT_X "255-" TEXT_50 TEXT_50 TEXT_50 TEXT_50 TEXT_50 "b"
+#define READER         BASE "reader" /* may only read T_RESET */
 #define FRIEND         BASE "friend1"
 #define T_MAIN_ALIAS   "protocol tests"
 

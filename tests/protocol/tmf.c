@@ -84,7 +84,7 @@ static struct ini *solicited(const char *target)
 /* Of the tasks on one LUN of one nexus none answers any more; all others do. */
 START_TEST(abort_task_set)
 {
-	COVERS("E-042 E-061 E-024 E-028 P-104 E-034");
+	COVERS("E-042 E-061 E-024 E-028 P-104 E-034 T-090"); /* TaskReporting=RFC3720 */
 	struct ini *a = solicited(T_MAIN), *b = session(T_MAIN);
 	struct data_out d = { .length = 512, .data = data, .final = true };
 	static uint8_t before[512];
@@ -125,7 +125,7 @@ static const struct reach {
 	bool ends_own, ends_other, ends_other_lun;
 } reaches[] = {
 	{ ISCSI_TMF_ABORT_TASK_SET, 0, true, false, false },
-	/* There is a task set for each nexus (Control mode page, TST=001b). */
+	/* There is a task set for each nexus (see below). */
 	{ ISCSI_TMF_CLEAR_TASK_SET, 0, true, false, false },
 	{ ISCSI_TMF_LU_RESET, 0x062900, true, true, false },
 	{ ISCSI_TMF_WARM_RESET, 0x062900, true, true, true },
@@ -143,7 +143,7 @@ static bool answers_task(struct ini *i, uint32_t itt, int ms)
 
 START_TEST(reach)
 {
-	COVERS("E-036 E-037 E-042 E-026 E-061 E-033 P-147 fault-D08");
+	COVERS("E-036 E-037 E-041 E-042 E-026 E-061 E-033 P-147 fault-D08");
 	const struct reach *r = &reaches[_i];
 	struct ini *a = session(T_RESET), *b = session(T_RESET);
 	uint32_t own, other, other_lun;
@@ -154,6 +154,12 @@ START_TEST(reach)
 		ready(a, lun);
 		ready(b, lun);
 	}
+	/* Control mode page: TST=001b, all nexuses of the task set are one. */
+	cdb_of(&c, "1a 08 0a 00 10 00");
+	c.in = data;
+	c.edtl = 16;
+	run_good(a, &c);
+	ck_assert_uint_eq(data[4 + 2] >> 5, 1);
 	/* LUN 1 is slow from block 2048 on. */
 	own = start_slow_read(a, 1, 2048);
 	other = start_slow_read(b, 1, 2048);

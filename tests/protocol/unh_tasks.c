@@ -160,6 +160,22 @@ START_TEST(cold_reset)
 }
 END_TEST
 
+/* Who may only read does not end what others do: response 6, and all goes on. */
+START_TEST(reset_not_permitted)
+{
+	COVERS(_i ? "U-029 E-039" : "U-028 E-039");
+	struct ini *reader = session_as(READER, T_RESET), *i = reset_session();
+	uint32_t itt;
+
+	ready(reader, 0);
+	itt = unh_start_read(i, 1, 2048, 1);
+	tmf(reader, _i ? ISCSI_TMF_COLD_RESET : ISCSI_TMF_WARM_RESET, 0,
+	    ISCSI_TMF_RSP_NOT_AUTHORIZED);
+	still_works(reader);
+	ck_assert_uint_eq(be32_of(expect(i, ISCSI_OP_DATA_IN), bhs_data_in, itt), itt);
+}
+END_TEST
+
 /* Sessions that each wait for the data of a write, as the suite says where there is one connection
  * in each. */
 static struct ini *with_write(uint32_t lba, const struct ini_pdu **r2t)
@@ -244,6 +260,7 @@ void unh_tasks_suite(TCase *c)
 	add(c, abort_of_nothing);
 	add(c, warm_reset);
 	add(c, cold_reset);
+	add_rows(c, reset_not_permitted, 2);
 	add(c, logout_of_the_connection);
 	add(c, logout_of_an_unknown_cid);
 	add(c, snack_at_level_0);

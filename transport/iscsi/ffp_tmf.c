@@ -8,6 +8,7 @@
 #include "scsi/exec.h"
 #include "transport/iscsi/ffp.h"
 #include "transport/iscsi/pdu.h"
+#include "transport/iscsi/policy.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,6 +41,8 @@ static const struct tmf_row rows[] = {
 
 static const struct tmf_row unknown_function = { .answer = ISCSI_TMF_RSP_NOT_SUPPORTED };
 
+static const struct tmf_row not_authorized = { .answer = ISCSI_TMF_RSP_NOT_AUTHORIZED };
+
 static const struct tmf_row *row_of(const struct bhs_tmf_request *h)
 {
 	unsigned f = h->function & FUNCTION_MASK;
@@ -47,6 +50,14 @@ static const struct tmf_row *row_of(const struct bhs_tmf_request *h)
 	if (!f || f >= sizeof(rows) / sizeof(rows[0]))
 		return &unknown_function;
 	return &rows[f];
+}
+
+/* Resets of the target end what others do there: not for who may only read (11.5.1). */
+static const struct tmf_row *row_for(const struct iscsi_session *s, const struct bhs_tmf_request *h)
+{
+	const struct tmf_row *row = row_of(h);
+
+	return row->scope == SCOPE_TARGET && s->rule && s->rule->read_only ? &not_authorized : row;
 }
 
 bool ffp_tmf_waits(const struct iscsi_rx *rx)
@@ -268,8 +279,8 @@ static int abort_task(struct iscsi_session *s, const struct bhs_tmf_request *h,
 int ffp_tmf_run(struct iscsi_conn *c, struct iscsi_rx *rx)
 {
 	const struct bhs_tmf_request *h = (const void *)rx->bhs;
-	const struct tmf_row *row = row_of(h);
 	struct iscsi_session *s = c->session;
+	const struct tmf_row *row = row_for(s, h);
 	struct iscsi_task *t = NULL;
 	int response = row->function ? -1 : row->answer;
 
