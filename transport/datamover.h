@@ -55,6 +55,10 @@ struct datamover_ops {
 	/* Get_Data: solicit [offset, offset+length) of the command's data into the task's buffer.
 	 * iscsi_data_complete(task) follows once all of it is there. */
 	void (*get_data)(struct iscsi_task *t, uint32_t offset, uint32_t length);
+	/* The data that get_data asks for is not wanted any more: nothing else is solicited, what
+	 * has been is waited for and dropped; iscsi_data_complete follows. True: there is nothing
+	 * to wait for, and no iscsi_data_complete. NULL: it just goes on to its end. */
+	bool (*cease)(struct iscsi_task *t);
 	/* Deallocate_Task_Resources: stop moving data of this task. True: done, nothing refers to
 	 * its buffers; false: iscsi_task_released(task) follows. No iscsi_data_complete then. */
 	bool (*release)(struct iscsi_task *t);

@@ -80,8 +80,8 @@ int ffp_scsi_data(struct iscsi_conn *c, struct iscsi_rx *rx)
 }
 
 /*
- * The data of a task has gone wrong: what was asked for is not waited for any more, what comes
- * unasked is dropped to its end, then the task ends with this sense (RFC 7143 11.4.2, 11.17.1).
+ * The data of a task has gone wrong: no more is asked for, and what still comes is dropped to its
+ * end, that of the R2Ts too; then the task ends with this sense (RFC 7143 7.8, 11.4.2, 11.17.1).
  */
 static void fail(struct iscsi_task *t, uint16_t asc_ascq)
 {
@@ -89,13 +89,22 @@ static void fail(struct iscsi_task *t, uint16_t asc_ascq)
 		return;
 	t->failed = true;
 	t->failure = sense_make(SENSE_ABORTED_COMMAND, asc_ascq);
-	if (t->soliciting) {
-		t->soliciting = false;
-		t->releasing = !t->conn->dm->release(t);
-	}
+	if (t->soliciting && t->conn->dm->cease)
+		t->soliciting = !t->conn->dm->cease(t);
 	if (!t->collecting)
 		give_up_place(t, SCSI_BUSY);
 	t->dropping = true;
+}
+
+/* An initiator that sends unasked what it may not has lost count, and may not answer R2Ts: those
+ * are not waited for. */
+static void fail_unasked(struct iscsi_task *t, uint16_t asc_ascq)
+{
+	if (asc_ascq != ASC_PROTOCOL_SERVICE_CRC_ERROR && t->soliciting && !t->failed) {
+		t->soliciting = false;
+		t->releasing = !t->conn->dm->release(t);
+	}
+	fail(t, asc_ascq);
 }
 
 static void note_final(struct iscsi_task *t)
@@ -144,8 +153,8 @@ static int beyond(struct iscsi_conn *c, struct iscsi_task *t, struct iscsi_rx *r
 	if (!t->collecting)
 		return 0;
 	rx->task = t;
-	fail(t,
-	     c->keys.initial_r2t ? ASC_UNEXPECTED_UNSOLICITED_DATA : ASC_INCORRECT_AMOUNT_OF_DATA);
+	fail_unasked(t, c->keys.initial_r2t ? ASC_UNEXPECTED_UNSOLICITED_DATA
+					    : ASC_INCORRECT_AMOUNT_OF_DATA);
 	if (h->flags & ISCSI_FINAL)
 		return 0;
 	/* The rest of it is taken before the command is answered. */
@@ -173,15 +182,15 @@ int ffp_data_out_header(struct iscsi_conn *c, struct iscsi_rx *rx)
 	if (reason) {
 		if (pdu_reject_full(c, rx, reason))
 			return -ENOBUFS;
-		fail(t, reason == REJECT_PROTOCOL_ERROR ? ASC_PROTOCOL_SERVICE_CRC_ERROR
-							: ASC_INCORRECT_AMOUNT_OF_DATA);
+		fail_unasked(t, reason == REJECT_PROTOCOL_ERROR ? ASC_PROTOCOL_SERVICE_CRC_ERROR
+								: ASC_INCORRECT_AMOUNT_OF_DATA);
 		return 0;
 	}
 	t->next_datasn++;
 	/* "... MUST be either FirstBurstLength or the whole" (4.2.5.2) */
 	if (!t->dropping && (h->flags & ISCSI_FINAL) &&
 	    t->unsolicited_got + rx->length != t->unsolicited_end)
-		fail(t, ASC_INCORRECT_AMOUNT_OF_DATA);
+		fail_unasked(t, ASC_INCORRECT_AMOUNT_OF_DATA);
 	ffp_place_data(t, rx);
 	return 0;
 }

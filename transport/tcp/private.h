@@ -91,6 +91,7 @@ struct tcp_conn {
 	bool solicited;          /* the PDU is a Data-Out of ours, not shown to the layer above */
 	struct iscsi_task *dout; /* the task it is for; NULL: dropped */
 	uint8_t dout_r2t;        /* index of its R2T */
+	bool dout_refused;       /* its data is dropped, the F bit counts */
 	uint8_t tail[3 + ISCSI_DIGEST_SIZE];
 	uint8_t extra[ISCSI_AHS_MAX + ISCSI_DIGEST_SIZE];
 
@@ -123,6 +124,7 @@ struct tcp_task {
 	bool in_batch;  /* the unsent batch refers to the task's buffers */
 	bool releasing; /* iscsi_task_released when the batch is gone */
 	bool with_status;
+	bool ceased;      /* GET: what still comes is dropped, to the F bit of each R2T */
 	uint32_t at, end; /* PUT: next byte to send; GET: next byte to ask for */
 	uint32_t burst;   /* PUT: bytes left of the sequence (MaxBurstLength) */
 	uint32_t sn;      /* DataSN or R2TSN */
@@ -168,6 +170,7 @@ void tcp_readable(struct tcp_conn *c);
 int tcp_dataout_header(struct tcp_conn *c);
 int tcp_dataout_done(struct tcp_conn *c, bool digest_good);
 void tcp_get_data(struct iscsi_task *t, uint32_t offset, uint32_t length);
+bool tcp_cease(struct iscsi_task *t);
 
 /* tcp_tx.c */
 void tcp_send_job(struct reactor_job *job);

@@ -226,6 +226,7 @@ const struct datamover_ops tcp_datamover = {
 	.put_data = tcp_put_data,
 	.init_task = init_task,
 	.get_data = tcp_get_data,
+	.cease = tcp_cease,
 	.release = tcp_release,
 	.terminate = terminate,
 	.describe = describe,

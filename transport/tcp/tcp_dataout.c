@@ -20,6 +20,7 @@ void tcp_get_data(struct iscsi_task *t, uint32_t offset, uint32_t length)
 	tt->end = offset + length;
 	tt->missing = length;
 	tt->n_r2ts = 0;
+	tt->ceased = false;
 	tt->sn = 0;
 	for (unsigned i = 0; i < TCP_R2T_MAX; i++)
 		tt->r2t[i].busy = false;
@@ -43,11 +44,34 @@ static int find_r2t(const struct tcp_task *tt, uint32_t ttt)
 	return -1;
 }
 
-/* Refuses the PDU; its data, if any, is dropped. */
+/* The initiator has ended the sequence of this R2T. */
+static void end_sequence(struct tcp_task *tt, struct tcp_r2t *r)
+{
+	r->busy = false;
+	tt->n_r2ts--;
+}
+
+bool tcp_cease(struct iscsi_task *t)
+{
+	struct tcp_task *tt = tcp_task_of(t);
+	struct tcp_conn *c = tcp_conn_of(t->conn);
+
+	list_del(&tt->node); /* no R2T any more */
+	tt->ceased = true;
+	if (c->dout == t)
+		c->sink.n = 0;
+	if (tt->n_r2ts)
+		return false;
+	tt->state = TCP_TASK_IDLE;
+	return true;
+}
+
+/* Refuses the PDU; its data, if any, is dropped. That of a sequence counts for its F bit yet: the
+ * layer above ends the task by tcp_cease. */
 static int refuse(struct tcp_conn *c, struct iscsi_task *t, enum iscsi_reject reason)
 {
-	c->dout = NULL;
 	c->sink.n = 0;
+	c->dout_refused = true;
 	iscsi_data_out_bad(c->conn, t, c->rx.bhs, (uint8_t)reason);
 	return 0;
 }
@@ -88,10 +112,15 @@ int tcp_dataout_header(struct tcp_conn *c)
 
 	c->conn->exp_statsn = get_be32(d->exp_statsn);
 	c->dout = NULL;
+	c->dout_refused = false;
 	c->sink.n = 0;
 	if (i < 0)
 		return is_late(c, ttt) ? 0 : refuse(c, t, REJECT_INVALID_PDU_FIELD);
 	r = &tcp_task_of(t)->r2t[i];
+	c->dout = t;
+	c->dout_r2t = (uint8_t)i;
+	if (tcp_task_of(t)->ceased)
+		return 0;
 	/* Order within a sequence is Yes for PDUs and data alike; LUN is not looked at, the TTT
 	 * decides (the Windows initiator leaves it zero). */
 	if (c->rx.ahs_length || get_be32(d->datasn) != r->next_datasn || offset != r->offset)
@@ -100,31 +129,45 @@ int tcp_dataout_header(struct tcp_conn *c)
 	if (c->rx.length > r->end - r->offset ||
 	    ((d->flags & ISCSI_FINAL) && c->rx.length != r->end - r->offset))
 		return refuse(c, t, REJECT_INVALID_PDU_FIELD);
-	c->dout = t;
-	c->dout_r2t = (uint8_t)i;
 	c->sink = sink_at(t->scsi.buf.iov, t->scsi.buf.n, offset);
 	return 0;
 }
 
+/* The task has failed: its answer waits for the F bit of every R2T (RFC 7143 7.8, 11.4.2). */
+static void drop(struct tcp_task *tt, struct tcp_r2t *r, bool final)
+{
+	if (!final)
+		return;
+	end_sequence(tt, r);
+	if (!tt->n_r2ts) {
+		tt->state = TCP_TASK_IDLE;
+		iscsi_data_complete(tt->task);
+	}
+}
+
 int tcp_dataout_done(struct tcp_conn *c, bool digest_good)
 {
+	const struct bhs_data_out *d = (const void *)c->rx.bhs;
 	struct iscsi_task *t = c->dout;
 	struct tcp_task *tt;
 	struct tcp_r2t *r;
 
 	if (!t)
 		return 0;
-	if (!digest_good)
-		return refuse(c, t, REJECT_DATA_DIGEST);
+	if (!digest_good && !c->dout_refused)
+		refuse(c, t, REJECT_DATA_DIGEST);
 	tt = tcp_task_of(t);
 	r = &tt->r2t[c->dout_r2t];
+	if (tt->ceased)
+		drop(tt, r, d->flags & ISCSI_FINAL);
+	if (tt->ceased || c->dout_refused)
+		return 0;
 	r->next_datasn++;
 	r->offset += c->rx.length;
 	tt->missing -= c->rx.length;
 	if (r->offset < r->end)
 		return 0;
-	r->busy = false;
-	tt->n_r2ts--;
+	end_sequence(tt, r);
 	if (!tt->missing) {
 		tt->state = TCP_TASK_IDLE;
 		iscsi_data_complete(t);
