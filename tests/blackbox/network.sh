@@ -57,7 +57,7 @@ verified() {
 
 # A copy that takes its time, and the cable is pulled in the middle of it.
 pulled() {
-	covers fault-D17
+	covers fault-D17 U-190
 	local copy status
 	head -c 32M /dev/urandom >"$dir/a.img"
 	at_initiator timeout 60 "$helpers/hawser-test-iscsi-dd" -q 8 -b 64 "$(at 192.0.2.1 1)" \
