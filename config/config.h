@@ -25,6 +25,7 @@ struct config_daemon {
 	uint64_t buffer_memory; /* arena bytes for each reactor, 64 MiB */
 	unsigned window;        /* commands promised to a session, 128 */
 	unsigned max_sessions, max_connections, max_unauthenticated;
+	unsigned max_sessions_per_initiator;      /* 0: no limit */
 	unsigned max_unauthenticated_per_address; /* 64; 0: no limit */
 	unsigned login_timeout_s;                 /* 15 */
 	unsigned nop_interval_s, nop_timeout_s;
@@ -111,10 +112,12 @@ struct config_target {
 	char *alias; /* NULL: none */
 	bool online;
 	unsigned max_sessions;
-	/* Negotiation; 0 or -1 (int): the default. */
+	/* Negotiation; 0 or -1 (int), where nothing else is said: the default. */
 	int header_digest, data_digest; /* -1 default (either), 0 none only, 1 CRC32C only */
 	uint32_t max_recv_data_segment_length, max_burst_length, first_burst_length;
 	uint32_t max_outstanding_r2t;
+	uint32_t max_connections; /* of one session; not 0 */
+	uint32_t default_time2wait, default_time2retain;
 	int initial_r2t, immediate_data;
 	unsigned n_luns;
 	struct config_lun *luns;

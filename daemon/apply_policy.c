@@ -206,6 +206,9 @@ static void fill_keys(const struct config_target *t, struct key_limits *k)
 		k->first_burst_length = k->max_burst_length;
 	if (t->max_outstanding_r2t)
 		k->max_outstanding_r2t = t->max_outstanding_r2t;
+	k->max_connections = t->max_connections;
+	k->default_time2wait = t->default_time2wait;
+	k->default_time2retain = t->default_time2retain;
 	if (t->initial_r2t >= 0)
 		k->initial_r2t = (uint32_t)t->initial_r2t;
 	if (t->immediate_data >= 0)
@@ -315,6 +318,7 @@ static void fill_limits(const struct config_daemon *d, struct iscsi_policy *p)
 	p->nop_interval_s = d->nop_interval_s;
 	p->nop_timeout_s = d->nop_timeout_s;
 	p->max_sessions = d->max_sessions;
+	p->max_sessions_per_initiator = d->max_sessions_per_initiator;
 	p->max_connections = d->max_connections;
 	p->max_unauthenticated = d->max_unauthenticated;
 	p->max_unauthenticated_per_address = d->max_unauthenticated_per_address;

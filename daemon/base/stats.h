@@ -37,6 +37,8 @@
 	X(CONNECTIONS_REFUSED, "connections_refused", "connections closed at once, too many were there") \
 	X(AUTHENTICATION_FAILURES, "authentication_failures", \
 	  "logins refused because nothing or nothing valid was proved") \
+	X(SESSIONS_LIMITED,    "sessions_limited", \
+	  "logins refused because a limit of sessions or connections was reached") \
 	X(PDUS_IN,             "pdus_in",             "PDUs received") \
 	X(PDUS_OUT,            "pdus_out",            "PDUs sent") \
 	X(BYTES_IN,            "bytes_in",            "bytes received, headers included") \

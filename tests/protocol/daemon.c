@@ -96,6 +96,9 @@ static const char targets[] =
     "},\n"
     "      { lun = 5; lu = \"removable\"; }, { lun = 6; lu = \"fault\"; },\n"
     "      { lun = 7; lu = \"huge\"; }, { lun = 300; lu = \"flat\"; } ); },\n"
+    "  { name = \"" T_MCS "\"; max_connections = 8; default_time2wait = 0;\n"
+    "    default_time2retain = 2; " ANY " luns = ( { lun = 0; lu = \"ram\"; },\n"
+    "      { lun = 2; lu = \"null\"; }, { lun = 6; lu = \"fault\"; } ); },\n"
     "  { name = \"" T_WITNESS "\"; " ANY " luns = ( { lun = 0; lu = \"witness\"; } ); },\n"
     "  { name = \"" T_CLOSED "\"; " MAIN_LUS " },\n"
     "  { name = \"" T_OFFLINE "\"; online = false; " ANY MAIN_LUS " },\n"
@@ -148,10 +151,12 @@ const char *config_strict(const struct server *s)
 
 	snprintf(settings, sizeof(settings),
 		 "reactors = 1; window = %d; login_timeout_s = %d; nop_interval_s = %d;"
-		 " nop_timeout_s = %d; max_unauthenticated = %d; max_sessions = 8;"
+		 " nop_timeout_s = %d; max_unauthenticated = %d; max_sessions = 12;"
+		 " max_sessions_per_initiator = %d;"
 		 " shutdown_timeout_s = 4; discovery_access = ( { initiator = \"" BASE
 		 "*\"; account = \"user\"; }, { initiator = \"iqn.2004-*\"; } );",
-		 STRICT_WINDOW, LOGIN_LIMIT_S, NOP_INTERVAL_S, NOP_LIMIT_S, STRICT_UNKNOWN);
+		 STRICT_WINDOW, LOGIN_LIMIT_S, NOP_INTERVAL_S, NOP_LIMIT_S, STRICT_UNKNOWN,
+		 STRICT_OWN);
 	n = put_head(s, text, sizeof(text), settings);
 	snprintf(text + n, sizeof(text) - (size_t)n,
 		 "%slus = ( { name = \"ram\"; type = \"ram\"; size = \"16MiB\"; },\n"

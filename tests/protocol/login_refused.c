@@ -270,6 +270,26 @@ START_TEST(too_many_sessions)
 }
 END_TEST
 
+/* Of one name, whatever the target; others, and its discovery sessions, are not concerned. */
+START_TEST(too_many_of_one_initiator)
+{
+	COVERS("L-024");
+	struct ini_login l = { .initiator = BASE "greedy", .target = T_MAIN };
+	struct ini_login look = { .initiator = "iqn.2004-01.example:greedy" };
+	struct ini_login other = { .initiator = BASE "modest", .target = T_MAIN };
+	struct ini *i = NULL;
+
+	for (unsigned n = 0; n < STRICT_OWN; n++) {
+		i = connect_to(strict.port);
+		ck_assert_int_eq(try_login(i, &l), 0);
+	}
+	ck_assert_int_eq(try_login(connect_to(strict.port), &l), LOGIN_OUT_OF_RESOURCES);
+	ck_assert_int_eq(try_login(connect_to(strict.port), &other), 0);
+	ck_assert_int_eq(try_login(connect_to(strict.port), &look), 0);
+	still_works(i);
+}
+END_TEST
+
 START_TEST(data_segment_too_long)
 {
 	COVERS("L-077 E-019");
@@ -369,6 +389,7 @@ void login_refused_suite(TCase *c)
 	add(c, login_within_full_feature);
 	add_table(c, cannot_join, joins);
 	add(c, too_many_sessions);
+	add(c, too_many_of_one_initiator);
 	add_rows(c, data_segment_too_long, 3);
 	add(c, text_without_end);
 	add(c, exchanges_without_end);

@@ -40,6 +40,8 @@ static const struct {
 	{ "reject", reject_suite },
 	{ "cmdsn", cmdsn_suite },
 	{ "session", session_suite },
+	{ "mcs_login", mcs_login_suite },
+	{ "mcs_io", mcs_io_suite },
 	{ "digest", digest_suite },
 	{ "lun", lun_suite },
 	{ "scsi", scsi_suite },

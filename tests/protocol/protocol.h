@@ -38,6 +38,7 @@ extern struct server server, strict;
 #define NOP_INTERVAL_S 1
 #define NOP_LIMIT_S    2
 #define STRICT_WINDOW  8
+#define STRICT_OWN     7  /* sessions of an initiator name */
 #define STRICT_UNKNOWN 16 /* connections that have not logged in */
 
 /* Targets of `server`. */
@@ -55,6 +56,7 @@ extern struct server server, strict;
 #define T_GROUP2       BASE "group2"    /* portal group 2 only */
 #define T_NO_ZERO      BASE "nozero"    /* LUN 1 only */
 #define T_RESET        BASE "reset"     /* for target resets */
+#define T_MCS          BASE "mcs"       /* eight connections in a session */
 #define T_CHAP         BASE "chap"      /* for accounts "user", "0xabc" and "strong" */
 #define T_CHAP_BOUND   BASE "chapbound" /* for account "user", and FRIEND only */
 #define T_CHAP_MUST    BASE "chapmust"  /* for account "both", which wants mutual CHAP */
@@ -124,6 +126,7 @@ suite_fn login_suite, login_refused_suite, login_text_suite, keys_suite, text_su
     chap_values_suite, unh_numbers_suite, unh_data_suite, unh_data_in_suite, unh_tasks_suite,
     unh_ping_suite, unh_digest_suite, unh_text_suite, unh_chap_suite, unh_login_suite,
     unh_keys_suite, replay_suite;
+suite_fn mcs_login_suite, mcs_io_suite;
 void add_rows(TCase *c, const TTest *test, int rows);
 #define add(c, test)             add_rows(c, test, 1)
 #define add_table(c, test, rows) add_rows(c, test, (int)(sizeof(rows) / sizeof((rows)[0])))

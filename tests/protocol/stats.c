@@ -98,6 +98,18 @@ static void refuse_login(void)
 	ck_assert_int_ne(try_login(connect_to(strict.port), &l), 0);
 }
 
+/* One connection more than its session may have. */
+static void join_full_session(const struct ini *i)
+{
+	struct ini_login l = { .target = T_MAIN, .keys = "HeaderDigest=None" };
+	struct ini *more = connect_to(strict.port);
+
+	memcpy(more->isid, i->isid, sizeof(i->isid));
+	more->tsih = i->tsih;
+	more->cid = 1;
+	ck_assert_int_eq(try_login(more, &l), LOGIN_TOO_MANY_CONNECTIONS);
+}
+
 /* Claims an account and proves nothing. */
 static void fail_authentication(void)
 {
@@ -192,6 +204,7 @@ START_TEST(all_rows_move)
 	c.lun = LUN_FAULT;
 	run_sense(i, &c, 0x052000);
 	refuse_login();
+	join_full_session(i);
 	fail_authentication();
 	spoil_digest();
 	abort_and_overlap(i);

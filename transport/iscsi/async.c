@@ -57,6 +57,18 @@ void async_announce_drop(struct iscsi_session *s)
 	}
 }
 
+void async_tell_lost(struct iscsi_session *s, uint16_t cid)
+{
+	struct async_event e = { .event = ASYNC_CONNECTION_DROP,
+				 .parameter1 = cid,
+				 .parameter2 = (uint16_t)s->keys.default_time2wait,
+				 .parameter3 = (uint16_t)s->keys.default_time2retain };
+	struct iscsi_conn *c = session_any_conn(s);
+
+	if (c) /* SHOULD, 7.1.4.3: at level 0 the initiator finds out by itself too */
+		async_send(c, &e);
+}
+
 void async_drop_conn(struct iscsi_conn *c)
 {
 	struct async_event e = { .event = ASYNC_CONNECTION_DROP,

@@ -378,7 +378,7 @@ void iscsi_control_sent(struct iscsi_conn *c, struct iscsi_pdu *pdu)
 
 void iscsi_conn_down(struct iscsi_conn *c, int why)
 {
-	bool lost = conn_is_full_feature(c) && !c->terminating;
+	bool served = conn_is_full_feature(c), lost = served && !c->terminating;
 	char name[400];
 
 	if (c->down)
@@ -394,7 +394,7 @@ void iscsi_conn_down(struct iscsi_conn *c, int why)
 	text_free(c);
 	conn_set_cleanup(c);
 	if (c->session)
-		session_lost_conn(c->session, c);
+		session_lost_conn(c->session, c, served);
 	ffp_forget_rx(c);
 	list_del(&c->node);
 	if (c->ir) /* else it has ended on its way to another reactor */

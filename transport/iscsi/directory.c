@@ -142,7 +142,18 @@ static int enter(struct iscsi_session *s)
 	return 0;
 }
 
-static unsigned count_target(const char *target)
+static bool same_target(const struct iscsi_session *a, const struct iscsi_session *b)
+{
+	return a->discovery == b->discovery && !strcmp(a->target_name, b->target_name);
+}
+
+static bool same_initiator(const struct iscsi_session *a, const struct iscsi_session *b)
+{
+	return a->discovery == b->discovery && !strcmp(a->initiator, b->initiator);
+}
+
+static unsigned count(const struct iscsi_session *s,
+		      bool (*like)(const struct iscsi_session *, const struct iscsi_session *))
 {
 	unsigned n = 0;
 
@@ -150,18 +161,24 @@ static unsigned count_target(const char *target)
 		struct list *pos;
 
 		list_for_each (pos, &dir.buckets[i])
-			n += !strcmp(list_entry(pos, struct iscsi_session, dir_node)->target_name,
-				     target);
+			n += like(s, list_entry(pos, struct iscsi_session, dir_node));
 	}
 	return n;
 }
 
-static bool has_room(const struct iscsi_session *s)
+/* NULL: there is room; else the limit that is reached, for the log. */
+static const char *full(const struct iscsi_session *s)
 {
+	unsigned own = s->policy->max_sessions_per_initiator;
+
 	if (s->policy->max_sessions && dir.n >= s->policy->max_sessions)
-		return false;
-	return !s->target || !s->target->max_sessions ||
-	       count_target(s->target_name) < s->target->max_sessions;
+		return "there are max_sessions sessions of the daemon";
+	if (own && count(s, same_initiator) >= own)
+		return "it has max_sessions_per_initiator sessions";
+	if (s->target && s->target->max_sessions &&
+	    count(s, same_target) >= s->target->max_sessions)
+		return "the target has its max_sessions sessions";
+	return NULL;
 }
 
 static void end_ordered(struct reactor_msg *msg)
@@ -250,12 +267,15 @@ int session_claim(struct session_claim *claim)
 	int err;
 
 	claim->ticket = NULL;
+	claim->limit = NULL;
 	dir_lock();
 	rival = find_rival(s);
+	if (!rival)
+		claim->limit = full(s);
 	if (rival)
 		err = wait_for(rival, claim);
 	else
-		err = has_room(s) ? enter(s) : -ENOSPC;
+		err = claim->limit ? -ENOSPC : enter(s);
 	dir_unlock();
 	if (!err && !rival)
 		finish(claim, 0);

@@ -41,6 +41,7 @@ const struct ffp_op ffp_ops[ISCSI_OPCODE_MASK + 1] = {
 		.name = "Login", .sessions = FFP_ANY, .has_data = true, .refusal = REJECT_PROTOCOL_ERROR },
 	[ISCSI_OP_TEXT_REQUEST] = {
 		.name = "Text", .sessions = FFP_ANY, .ordered = true, .has_data = true, .needs_itt = true,
+		.judged_late = true,
 		.header = text_rx_header, .data = text_rx_data },
 	[ISCSI_OP_DATA_OUT] = {
 		.name = "Data-Out", .sessions = FFP_NORMAL, .has_data = true, .needs_itt = true,
@@ -105,15 +106,42 @@ static int ordered_header(struct iscsi_conn *c, struct iscsi_rx *rx)
 			return ffp_park(c, rx);
 		return c->rx_op->header(c, rx);
 	}
-	if (ahead < 0 || sna_diff(cmdsn, s->max_cmdsn) > 0) {
+	if (ahead < 0 || sna_diff(cmdsn, s->max_cmdsn) > 0 || (!ahead && s->incoming)) {
 		c->rx_op = NULL;
 		return 0;
 	}
 	if (ahead > 0)
 		return ffp_park(c, rx);
+	if (c->rx_op->judged_late || (rx->length && c->keys.data_digest)) {
+		s->incoming = c;
+	} else {
+		s->exp_cmdsn++;
+		c->rx_counted = true;
+	}
+	return c->rx_op->header(c, rx);
+}
+
+void ffp_count_rx(struct iscsi_conn *c)
+{
+	struct iscsi_session *s = c->session;
+
+	if (!s || s->incoming != c || !c->rx)
+		return;
+	s->incoming = NULL;
 	s->exp_cmdsn++;
 	c->rx_counted = true;
-	return c->rx_op->header(c, rx);
+}
+
+bool ffp_uncount(struct iscsi_conn *c, const uint8_t bhs[static ISCSI_BHS_SIZE])
+{
+	const struct bhs *h = (const void *)bhs;
+	struct iscsi_session *s = c->session;
+
+	if (!c->rx_counted || s->exp_cmdsn != get_be32(h->cmdsn) + 1)
+		return false;
+	s->exp_cmdsn--;
+	c->rx_counted = false;
+	return true;
 }
 
 static int request_header(struct iscsi_conn *c, struct iscsi_rx *rx)
@@ -165,14 +193,27 @@ void ffp_forget_rx(struct iscsi_conn *c)
 	c->rx = NULL;
 }
 
+/* With the connection goes what it had not sent whole. A SCSI command's place in the window is its
+ * task's; other requests hold theirs until they are answered, and these never will be. */
+void ffp_give_up_rx(struct iscsi_conn *c)
+{
+	struct iscsi_session *s = c->session;
+	bool scsi = c->rx && (c->rx->bhs[0] & ISCSI_OPCODE_MASK) == ISCSI_OP_SCSI_COMMAND;
+
+	if (scsi)
+		ffp_count_rx(c);
+	else if (c->rx && c->rx_op && c->rx_counted)
+		session_free_slot(s);
+	c->rx_counted = false;
+	if (s->incoming == c)
+		s->incoming = NULL;
+}
+
 /* RFC 7143 7.8: rejected, and as if it had not come. */
 static int bad_digest(struct iscsi_conn *c, struct iscsi_rx *rx, const struct ffp_op *op)
 {
-	struct iscsi_session *s = c->session;
-	const struct bhs *h = (const void *)rx->bhs;
-
-	if (c->rx_counted && s->exp_cmdsn == get_be32(h->cmdsn) + 1)
-		s->exp_cmdsn--;
+	if (c->session->incoming == c)
+		c->session->incoming = NULL;
 	rx->ahs_length = 0; /* not there any more */
 	if (pdu_reject_full(c, rx, REJECT_DATA_DIGEST))
 		return -ENOBUFS;
@@ -191,6 +232,8 @@ int iscsi_rx_data(struct iscsi_conn *c, struct iscsi_rx *rx, bool digest_good)
 		ffp_forget_rx(c); /* the session has ended meanwhile */
 		return 0;
 	}
+	if (op && op != &login_op && digest_good)
+		ffp_count_rx(c);
 	c->rx = NULL;
 	if (!op)
 		return 0;

@@ -35,6 +35,7 @@ struct ffp_op {
 	bool has_ahs;     /* may have additional header segments */
 	bool has_data;    /* may have a data segment */
 	bool needs_itt;   /* the reserved ITT is refused */
+	bool judged_late; /* by its data: counts as received only after that */
 	uint8_t refusal;  /* enum iscsi_reject: refused whatever it says */
 	/* Looks at the header before the CmdSN is counted; an enum iscsi_reject refuses it.
 	 * Optional. */
@@ -78,6 +79,13 @@ struct ffp_tmf {
 
 /* ffp.c: the PDU that is being received will not be ended; what was kept for it is given back. */
 void ffp_forget_rx(struct iscsi_conn *c);
+/* Likewise, while there is a session: what it holds of that. */
+void ffp_give_up_rx(struct iscsi_conn *c);
+/* The request being received counts as received, whatever comes of its data. */
+void ffp_count_rx(struct iscsi_conn *c);
+/* The request in hand is rejected: its CmdSN does not count as received (RFC 7143 7.3). False: it
+ * has to, since others were told so. */
+bool ffp_uncount(struct iscsi_conn *c, const uint8_t bhs[static ISCSI_BHS_SIZE]);
 
 /* pdu.c: as pdu_reject, with the additional header segments. */
 int pdu_reject_full(struct iscsi_conn *c, const struct iscsi_rx *rx, uint8_t reason);
@@ -176,6 +184,8 @@ bool ffp_nop_in(struct iscsi_conn *c, uint32_t ttt);
 /* logout.c */
 uint8_t ffp_logout_check(struct iscsi_conn *c, const struct iscsi_rx *rx);
 int ffp_logout_run(struct iscsi_conn *c, struct iscsi_rx *rx);
+/* All other connections of the session, with their tasks; the session will not be kept. */
+void logout_close_others(struct iscsi_conn *c);
 
 /* async.c. False: nothing could be queued. */
 struct async_event {
@@ -189,10 +199,19 @@ void async_request_logout(struct iscsi_session *s, unsigned seconds);
 void async_announce_drop(struct iscsi_session *s);
 /* "Will drop this connection", then it is closed in order. */
 void async_drop_conn(struct iscsi_conn *c);
+/* "Has dropped a connection", on one that is left. */
+void async_tell_lost(struct iscsi_session *s, uint16_t cid);
 
 /* session.c */
-/* A connection leaves its session; the last one ends it or begins Time2Retain. */
-void session_lost_conn(struct iscsi_session *s, struct iscsi_conn *c);
+/* A connection leaves its session; the last one ends it or begins Time2Retain. unexpected: it was
+ * in full-feature phase. */
+void session_lost_conn(struct iscsi_session *s, struct iscsi_conn *c, bool unexpected);
+/* Nothing of what has come on this connection goes on: tasks, functions, requests kept. */
+void session_stop_conn(struct iscsi_conn *c);
+/* A connection in full-feature phase; NULL: there is none. */
+struct iscsi_conn *session_any_conn(const struct iscsi_session *s);
+/* True: this CID is that of a connection lost not long ago; now it is forgotten. */
+bool session_forget_lost(struct iscsi_session *s, uint16_t cid);
 /* As session_end, announced by an asynchronous message. */
 void session_drop(struct iscsi_session *s, const char *why);
 /* After something that may have been the last to refer to it. */

@@ -48,6 +48,7 @@ static void stop_moving(struct iscsi_task *t)
 	if (!t->releasing && !t->conn->dm->release(t))
 		t->releasing = true;
 	if (received) {
+		ffp_count_rx(t->conn);
 		t->conn->rx->task = NULL;
 		t->conn->rx->iovcnt = 0;
 	}

@@ -157,6 +157,8 @@ int ffp_skip_cmdsn(struct iscsi_session *s, uint32_t cmdsn)
 	struct list *pos;
 	struct iscsi_parked *p;
 
+	if (s->incoming && cmdsn == s->exp_cmdsn)
+		return 0; /* it is coming, under another tag */
 	list_for_each (pos, &s->parked) {
 		p = list_entry(pos, struct iscsi_parked, node);
 		if (p->cmdsn == cmdsn && !p->immediate)
@@ -256,8 +258,9 @@ static int replay(struct iscsi_parked *p)
 	reason = op->check ? op->check(c, &rx) : REJECT_NONE; /* its tag may be in use by now */
 	if (!reason && p->lost && !op->has_ahs)
 		reason = REJECT_OUT_OF_RESOURCES;
-	if (reason) { /* too late for its CmdSN not to count */
-		if (!p->immediate)
+	if (reason) {
+		/* A Reject leaves its CmdSN to be sent again (RFC 7143 7.3). */
+		if (!p->immediate && (reason == FFP_DROP || !ffp_uncount(c, rx.bhs)))
 			session_free_slot(c->session);
 		return reason == FFP_DROP ? 0 : pdu_reject_full(c, &rx, reason);
 	}
@@ -271,6 +274,17 @@ static int replay(struct iscsi_parked *p)
 	if (!err && op->data)
 		err = op->data(c, &rx);
 	return err;
+}
+
+static void replay_counted(struct iscsi_parked *p)
+{
+	struct iscsi_conn *c = p->conn;
+	bool counted = c->rx_counted; /* of what it receives now */
+
+	c->rx_counted = !p->immediate;
+	if (replay(p))
+		iscsi_conn_terminate(c, false);
+	c->rx_counted = counted;
 }
 
 /* Takes off what comes next, if it has come whole and its number is reached. */
@@ -302,8 +316,8 @@ void ffp_run_parked(struct iscsi_session *s)
 			s->exp_cmdsn++;
 		if (p->skip)
 			session_free_slot(s);
-		else if (conn_is_full_feature(c) && replay(p))
-			iscsi_conn_terminate(c, false);
+		else if (conn_is_full_feature(c))
+			replay_counted(p);
 		parked_free(s, p);
 	}
 }
@@ -324,11 +338,12 @@ void session_grow_window(struct iscsi_session *s)
 
 void ffp_tell_window(struct iscsi_session *s)
 {
-	struct list *first = list_first(&s->conns);
+	struct iscsi_conn *c;
 
 	/* RFC 7143 11.4.11: the initiator would wait for ever for a window it has seen closed. */
-	if (!first || sna_diff(s->told_max_cmdsn, s->exp_cmdsn) >= 0)
+	if (sna_diff(s->told_max_cmdsn, s->exp_cmdsn) >= 0)
 		return;
-	if (conn_is_full_feature(list_entry(first, struct iscsi_conn, session_node)))
-		ffp_nop_in(list_entry(first, struct iscsi_conn, session_node), ISCSI_TAG_RESERVED);
+	c = session_any_conn(s);
+	if (c)
+		ffp_nop_in(c, ISCSI_TAG_RESERVED);
 }

@@ -131,7 +131,7 @@ static uint8_t response_of(enum scsi_tmf_response r)
 /* As after power on: every connection of every session with this target closes (11.5.1). */
 static void cold_reset(struct iscsi_session *s, struct iscsi_pdu *answer)
 {
-	s->no_retention = true;
+	logout_close_others(answer->conn);
 	answer->close_after = true;
 	directory_end_others(s, "TARGET COLD RESET by another initiator");
 }

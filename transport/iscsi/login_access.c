@@ -3,6 +3,7 @@
  * Who logs in, to what, and whether that may be; and the session that comes of it.
  */
 #include "daemon/base/log.h"
+#include "daemon/base/stats.h"
 #include "daemon/base/text.h"
 #include "transport/iscsi/login_private.h"
 #include "transport/portal.h"
@@ -155,9 +156,7 @@ static void inherit_keys(struct iscsi_login *l, struct iscsi_session *s)
 	struct iscsi_keys *k = &l->keys.keys;
 	const struct iscsi_keys own = *k;
 
-	if (list_empty(&s->conns))
-		return;
-	*k = list_entry(list_first(&s->conns), struct iscsi_conn, session_node)->keys;
+	*k = s->keys; /* also when no connection is left (session continuation, 6.3.6) */
 	k->header_digest = own.header_digest;
 	k->data_digest = own.data_digest;
 	k->max_recv_data_segment_length = own.max_recv_data_segment_length;
@@ -221,6 +220,7 @@ static enum iscsi_login_status new_session(struct iscsi_login *l)
 	s->tpgt = c->portal->tpgt;
 	s->rule = l->discovery ? NULL : l->rule;
 	s->discovery = l->discovery;
+	s->keys = c->keys;
 	s->exp_cmdsn = l->cmdsn; /* 11.12.8 */
 	s->max_cmdsn = l->cmdsn + s->window - 1;
 	l->claim.session = s;
@@ -228,6 +228,8 @@ static enum iscsi_login_status new_session(struct iscsi_login *l)
 	l->waiting = true;
 	if (session_claim(&l->claim)) {
 		l->waiting = false;
+		l->why = l->claim.limit;
+		stats_add(c->ir->stats, STAT_SESSIONS_LIMITED, !!l->why);
 		return LOGIN_OUT_OF_RESOURCES;
 	}
 	return LOGIN_SUCCESS; /* l may be gone */
@@ -242,8 +244,11 @@ static enum iscsi_login_status join_session(struct iscsi_login *l)
 		status = login_same_identity(l, s);
 	if (status)
 		return status;
-	if (session_join(s, l->conn, l->keys.keys.max_connections))
+	if (session_join(s, l->conn)) {
+		l->why = "its session has MaxConnections connections";
+		stats_add(l->conn->ir->stats, STAT_SESSIONS_LIMITED, 1);
 		return LOGIN_TOO_MANY_CONNECTIONS;
+	}
 	login_established(l);
 	return LOGIN_SUCCESS;
 }

@@ -100,6 +100,7 @@ struct iscsi_policy {
 	unsigned nop_interval_s, nop_timeout_s; /* 30, 60; interval 0: no pings */
 	bool nop_strict; /* drop on a missing answer though other PDUs arrive */
 	unsigned max_sessions, max_connections, max_unauthenticated;
+	unsigned max_sessions_per_initiator; /* of one kind, normal or discovery; 0: no limit */
 	unsigned max_unauthenticated_per_address; /* 0: no limit */
 	unsigned window;                          /* commands promised to a session, 128 */
 	unsigned logout_timeout_s;                /* after "target requests logout" */

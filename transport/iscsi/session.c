@@ -191,23 +191,80 @@ struct iscsi_conn *session_find_conn(struct iscsi_session *s, uint16_t cid)
 	return NULL;
 }
 
+unsigned session_live_conns(const struct iscsi_session *s)
+{
+	struct list *pos;
+	unsigned n = 0;
+
+	list_for_each (pos, &s->conns)
+		n += conn_is_full_feature(list_entry(pos, struct iscsi_conn, session_node));
+	return n;
+}
+
+struct iscsi_conn *session_any_conn(const struct iscsi_session *s)
+{
+	struct list *pos;
+
+	list_for_each (pos, &s->conns) {
+		struct iscsi_conn *c = list_entry(pos, struct iscsi_conn, session_node);
+
+		if (conn_is_full_feature(c) && !c->terminating)
+			return c;
+	}
+	return NULL;
+}
+
+/* RFC 7143 8.2: a connection that has failed waits for its cleanup, by a Logout on another or by a
+ * new one with its CID. At level 0 nothing of it is left to be cleaned but the memory of its name.
+ */
+static void remember_lost(struct iscsi_session *s, uint16_t cid)
+{
+	uint64_t s_kept = (uint64_t)s->keys.default_time2wait + s->keys.default_time2retain;
+
+	session_forget_lost(s, cid);
+	s->lost[s->n_lost++ % SESSION_LOST_CIDS] = (struct session_lost_cid){
+		.cid = cid,
+		.until_ms = reactor_now_ms(s->ir->reactor) + s_kept * 1000,
+	};
+}
+
+bool session_forget_lost(struct iscsi_session *s, uint16_t cid)
+{
+	uint64_t now = reactor_now_ms(s->ir->reactor);
+	bool known = false;
+
+	for (unsigned i = 0; i < SESSION_LOST_CIDS; i++) {
+		if (s->lost[i].cid != cid)
+			continue;
+		known |= s->lost[i].until_ms > now;
+		s->lost[i].until_ms = 0;
+	}
+	return known;
+}
+
+void session_stop_conn(struct iscsi_conn *c)
+{
+	ffp_give_up_rx(c);
+	ffp_drop_parked(c->session, c);
+	ffp_abort_all(c->session, c);
+	ffp_tmf_forget(c->session, c);
+}
+
 /* Takes the connection out, with all that it began. */
 static void detach_conn(struct iscsi_session *s, struct iscsi_conn *c)
 {
-	ffp_drop_parked(s, c);
-	ffp_abort_all(s, c);
-	ffp_tmf_forget(s, c);
+	session_stop_conn(c);
 	list_del(&c->session_node);
 	s->n_conns--;
 	c->login_cmdsn = s->exp_cmdsn; /* for what is queued and not stamped yet */
 	c->session = NULL;
 }
 
-int session_join(struct iscsi_session *s, struct iscsi_conn *c, unsigned max_connections)
+int session_join(struct iscsi_session *s, struct iscsi_conn *c)
 {
 	struct iscsi_conn *old = session_find_conn(s, c->cid);
 
-	if (s->ending || (!old && s->n_conns >= max_connections))
+	if (s->ending || (!old && session_live_conns(s) >= s->keys.max_connections))
 		return -EMFILE;
 	if (old) {
 		conn_set_cleanup(old);
@@ -215,16 +272,21 @@ int session_join(struct iscsi_session *s, struct iscsi_conn *c, unsigned max_con
 		iscsi_conn_terminate(old, false);
 	}
 	reactor_timer_disarm(&s->timer);
+	session_forget_lost(s, c->cid);
 	list_add_tail(&s->conns, &c->session_node);
 	s->n_conns++;
 	c->session = s;
 	return 0;
 }
 
-void session_lost_conn(struct iscsi_session *s, struct iscsi_conn *c)
+void session_lost_conn(struct iscsi_session *s, struct iscsi_conn *c, bool unexpected)
 {
 	detach_conn(s, c);
 	s->peer = c->peer;
+	if (unexpected && !s->ending) {
+		remember_lost(s, c->cid);
+		async_tell_lost(s, c->cid);
+	}
 	if (s->ending)
 		session_maybe_free(s);
 	else if (s->n_conns)

@@ -19,6 +19,7 @@
 #define SESSION_IMMEDIATE_MAX 16 /* immediate commands in progress beside the window */
 #define SESSION_WINDOW_GROWTH 8  /* a busy session's window grows to so many times its first */
 #define SESSION_TMF_MAX       32 /* task management functions in progress */
+#define SESSION_LOST_CIDS     8  /* connections lost, of which an initiator may still speak */
 #define SESSION_OVER          32 /* tags of tasks whose ABORT TASK is answered "complete" */
 
 struct claim_ticket;
@@ -55,9 +56,16 @@ struct iscsi_session {
 	bool reinstates;                      /* [D] took the place of another: nexus loss */
 	uint64_t id;                          /* [H] for the administrator */
 	uint64_t created_ms;                  /* [H] */
-	struct list conns;                    /* [R] iscsi_conn.session_node */
-	unsigned n_conns;                     /* [R] */
-	uint32_t exp_cmdsn, max_cmdsn;        /* [H] */
+	struct iscsi_keys keys; /* [H] as the leading connection has negotiated them */
+	struct list conns;      /* [R] iscsi_conn.session_node */
+	unsigned n_conns;       /* [R] those included that are leaving */
+	struct session_lost_cid {
+		uint16_t cid;
+		uint64_t until_ms;     /* 0: none */
+	} lost[SESSION_LOST_CIDS];     /* [D] the latest at n_lost - 1, modulo */
+	unsigned n_lost;               /* [D] */
+	uint32_t exp_cmdsn, max_cmdsn; /* [H] */
+	struct iscsi_conn *incoming;   /* [D] ExpCmdSN is on its way here, not whole yet */
 	uint32_t window, first_window; /* [H] commands promised, now and at login: it grows */
 	unsigned n_tasks, n_immediate; /* [R] */
 	uint32_t told_max_cmdsn;       /* [D] the MaxCmdSN last sent */
@@ -161,8 +169,10 @@ struct iscsi_session *session_create(struct iscsi_conn *leading, const struct is
 int session_find(const struct iscsi_reactor *ir, const struct iscsi_session_key *key, uint16_t tsih,
 		 struct iscsi_session **ret, struct reactor **ret_owner);
 /* Adds a connection, whose cid is set. One with the same CID is dropped first (connection
- * reinstatement, RFC 7143 6.3.4). 0, or -EMFILE beyond max_connections. */
-int session_join(struct iscsi_session *s, struct iscsi_conn *c, unsigned max_connections);
+ * reinstatement, RFC 7143 6.3.4). 0, or -EMFILE beyond the MaxConnections of the session. */
+int session_join(struct iscsi_session *s, struct iscsi_conn *c);
+/* Connections in full-feature phase. */
+unsigned session_live_conns(const struct iscsi_session *s);
 
 /*
  * Enters a session into the directory by its key; a discovery session without target
@@ -173,6 +183,7 @@ int session_join(struct iscsi_session *s, struct iscsi_conn *c, unsigned max_con
  */
 struct session_claim {
 	struct iscsi_session *session;
+	const char *limit; /* -ENOSPC: the setting that says so, in words */
 	int result; /* set before ready: 0: tsih is set, and the nexus of a normal session; -ENOMEM
 		     */
 	void (*ready)(struct session_claim *claim);

@@ -113,6 +113,8 @@ int text_rx_header(struct iscsi_conn *c, struct iscsi_rx *rx)
 
 static int reject(struct iscsi_conn *c, const struct iscsi_rx *rx, uint8_t reason)
 {
+	if (!(rx->bhs[0] & ISCSI_IMMEDIATE) && !ffp_uncount(c, rx->bhs))
+		session_free_slot(c->session);
 	if (c->text->keep)
 		c->text->refusal = REJECT_NONE;
 	else
@@ -220,8 +222,6 @@ int text_rx_data(struct iscsi_conn *c, struct iscsi_rx *rx)
 
 	if (!t)
 		return -EPROTO;
-	if (!(rx->bhs[0] & ISCSI_IMMEDIATE))
-		session_free_slot(c->session); /* told by the answer */
 	if (t->refusal)
 		return reject(c, rx, t->refusal);
 	text_in_append(&t->in, rx->length);
@@ -230,5 +230,7 @@ int text_rx_data(struct iscsi_conn *c, struct iscsi_rx *rx)
 		if (reason)
 			return reject(c, rx, reason);
 	}
+	if (!(rx->bhs[0] & ISCSI_IMMEDIATE))
+		session_free_slot(c->session); /* told by the answer */
 	return respond(c, t);
 }
