@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * PDUs that are nearly right, from a seed: before login and in full-feature phase. Nothing may
- * break, and the witness reads what it should all the time. HAWSER_FUZZ_PDUS and HAWSER_FUZZ_SEED
- * make it go on longer, or elsewhere; a failure says which seed it was.
+ * break, and an honest session beside it verifies what it writes and reads all the time.
+ * HAWSER_FUZZ_PDUS and HAWSER_FUZZ_SEED make it go on longer, or elsewhere; a failure says which
+ * seed it was.
  */
 #include "tests/protocol/protocol.h"
 
@@ -96,13 +97,13 @@ static void request(struct ini *i, uint8_t bhs[static 48], uint32_t *ret_length)
 	struct bhs_data_out *d = (void *)bhs;
 
 	*ret_length = 0;
-	switch (rnd(10)) {
+	switch (rnd(11)) {
 	case 0:
 		ini_nop(i, (void *)bhs, rnd(2));
 		*ret_length = rnd(600);
 		break;
 	case 1:
-		ini_tmf(i, (void *)bhs, (uint8_t)(1 + rnd(9)), rnd(3));
+		ini_tmf(i, (void *)bhs, (uint8_t)(1 + rnd(14)), rnd(3));
 		put_be32(((struct bhs_tmf_request *)(void *)bhs)->referenced_tag, i->itt - rnd(8));
 		break;
 	case 2:
@@ -126,6 +127,15 @@ static void request(struct ini *i, uint8_t bhs[static 48], uint32_t *ret_length)
 			ini_logout(i, (void *)bhs, (uint8_t)rnd(3));
 		else
 			ini_nop(i, (void *)bhs, true);
+		break;
+	case 6:
+		memset(bhs, 0, 48);
+		d->opcode = ISCSI_OP_SNACK;
+		d->flags = (uint8_t)(ISCSI_FINAL | rnd(4));
+		put_be32(d->itt, rnd(2) ? ISCSI_TAG_RESERVED : i->itt - 1 - rnd(6));
+		put_be32(d->ttt, rnd(2) ? ISCSI_TAG_RESERVED : rnd(64));
+		put_be32(bhs + 40, rnd(2) ? rnd(4) : i->exp_statsn - rnd(8)); /* BegRun */
+		put_be32(bhs + 44, rnd(4));                                   /* RunLength */
 		break;
 	default:
 		random_command(i, (void *)bhs, ret_length);
@@ -186,8 +196,10 @@ static void log_in(struct ini *i)
 		"HeaderDigest=CRC32C\nDataDigest=CRC32C\nInitialR2T=No",
 		"InitialR2T=Yes\nImmediateData=No\nMaxRecvDataSegmentLength=1024",
 		"MaxBurstLength=4096\nFirstBurstLength=2048\nInitialR2T=No\nMaxOutstandingR2T=4",
+		"ErrorRecoveryLevel=2\nDataDigest=CRC32C\nMaxBurstLength=4096",
+		"iSCSIProtocolLevel=2\nTaskReporting=FastAbort\nMaxConnections=8",
 	};
-	struct ini_login l = { .target = T_RESET, .keys = keys[rnd(4)] };
+	struct ini_login l = { .target = T_RESET, .keys = keys[rnd(6)] };
 	int status;
 
 	ini_close(i);
@@ -217,8 +229,10 @@ static struct run begin(unsigned row)
 
 static void others_are_well(const struct run *r, unsigned long n)
 {
+	const char *why = honest_failure();
 	int rc = witness_reads();
 
+	ck_assert_msg(!why, "seed %lu, PDU %lu: the honest session: %s", r->seed, n, why);
 	ck_assert_msg(!rc, "seed %lu, PDU %lu: another session's read: %d", r->seed, n, rc);
 }
 
@@ -230,6 +244,7 @@ START_TEST(full_feature)
 	uint8_t bhs[48];
 	uint32_t length;
 
+	honest_begin(r.seed);
 	log_in(i);
 	for (unsigned long n = 0; n < r.pdus && clock_ms() < r.end; n++) {
 		bool alive;
@@ -243,6 +258,7 @@ START_TEST(full_feature)
 		if (n % 256 == 0)
 			others_are_well(&r, n);
 	}
+	ck_assert_uint_gt(honest_end(), 0);
 	others_are_well(&r, r.pdus);
 	i->violations = 0; /* what was asked for wrongly may be answered in any way */
 	ini_close(i);
@@ -319,6 +335,7 @@ START_TEST(before_login)
 	struct ini *i = connect_to(server.port);
 	unsigned long n = 0, last = 0;
 
+	honest_begin(r.seed);
 	while (n < r.pdus && clock_ms() < r.end) {
 		n += log_in_wrongly(i);
 		if (n - last < 256)
@@ -326,6 +343,8 @@ START_TEST(before_login)
 		last = n;
 		others_are_well(&r, n);
 	}
+	ck_assert_uint_gt(honest_end(), 0);
+	others_are_well(&r, n);
 	i->violations = 0;
 	log_in_at_last(i);
 	ready(i, 0);

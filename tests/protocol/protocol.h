@@ -189,6 +189,12 @@ void expect_content(struct ini *i, uint64_t lun, uint32_t lba, uint16_t blocks,
 const struct bhs_scsi_response *expect_status(struct ini *i, uint32_t itt, uint8_t status);
 uint32_t sense_of(const struct ini_pdu *p); /* of a SCSI Response */
 
+/* honest.c: another initiator writes, reads and verifies, from begin to end. The failure: NULL if
+ * there is none. The end returns how many times it has written and read. */
+void honest_begin(uint64_t seed);
+const char *honest_failure(void);
+unsigned long honest_end(void);
+
 /* One Data-Out PDU of a task. */
 struct data_out {
 	uint32_t itt, ttt, datasn, offset, length;
