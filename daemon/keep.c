@@ -146,7 +146,7 @@ int keep_restore(struct daemon *d, struct scsi_lu *lu)
 	t = pr_table_copy(NULL, pr->n_registrations);
 	if (!t)
 		return -ENOMEM;
-	t->type = pr->type;
+	t->type = (uint8_t)pr->type;
 	t->aptpl = true;
 	for (unsigned i = 0; i < pr->n_registrations; i++) {
 		const struct state_registration *r = &pr->registrations[i];

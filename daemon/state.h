@@ -49,7 +49,7 @@ struct state_registration {
 };
 struct state_pr {
 	char *naa;
-	uint8_t type; /* of the reservation, as SPC-4 numbers them; 0: none */
+	uint16_t type; /* of the reservation, as SPC-4 numbers them; 0: none */
 	struct state_registration *registrations;
 	unsigned n_registrations;
 };

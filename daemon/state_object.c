@@ -57,7 +57,8 @@ static const struct config_scope registration_scope = {
 static const struct config_setting pr_settings[] = {
 	{ .name = "naa", .type = CONFIG_TEXT, AT(state_pr, naa), .max = 32, .required = true },
 	{ .name = "type", .type = CONFIG_NUMBER, AT(state_pr, type), .max = 15 },
-	{ .name = "registrations", LIST(state_pr, registrations), .scope = &registration_scope },
+	{ .name = "registrations", LIST(state_pr, registrations), .max = PR_REGISTRATIONS_MAX,
+	  .scope = &registration_scope },
 	{ 0 },
 };
 static const struct config_scope pr_scope = {
@@ -125,7 +126,7 @@ static const char *pr_fault(const struct state_pr *pr)
 {
 	unsigned holders = 0;
 
-	if (pr->type && !pr_type_valid(pr->type))
+	if (pr->type && !pr_type_valid((uint8_t)pr->type))
 		return "there is no such type of reservation";
 	if (pr->n_registrations > PR_REGISTRATIONS_MAX)
 		return "there are too many registrations";
@@ -137,7 +138,7 @@ static const char *pr_fault(const struct state_pr *pr)
 		if (strncmp(r->key, "0x", 2) != 0 || !strtoull(r->key, &end, 16) || *end)
 			return "a key is no number in hexadecimal";
 	}
-	if (holders != (pr->type && !pr_all_registrants(pr->type)))
+	if (holders != (pr->type && !pr_all_registrants((uint8_t)pr->type)))
 		return "the reservation must have one holder";
 	return pr->type && !pr->n_registrations ? "a reservation without registrations" : NULL;
 }

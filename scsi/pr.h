@@ -82,8 +82,8 @@ void pr_remove(struct pr_table *t, unsigned index);
 
 /* The table with a reference, NULL: nobody has ever registered. Any thread. */
 const struct pr_table *lu_pr_get(struct scsi_lu *lu);
-/* Does anything keep others from the LU: a persistent reservation or RESERVE(6). Any thread. */
-bool lu_pr_reserved(struct scsi_lu *lu);
+/* The initiator port that has the LU by RESERVE(6) or (10); false: none has. Any thread. */
+bool lu_reserved6(struct scsi_lu *lu, char ret_initiator[static SCSI_PORT_NAME]);
 /* The unit has become another object, or comes back after a restart: it has this table from now
  * on (the reference is taken over). Before any nexus has come. */
 void lu_pr_restore(struct scsi_lu *lu, const struct pr_table *t);

@@ -141,12 +141,14 @@ const struct pr_table *lu_pr_get(struct scsi_lu *lu)
 	return t;
 }
 
-bool lu_pr_reserved(struct scsi_lu *lu)
+bool lu_reserved6(struct scsi_lu *lu, char ret_initiator[static SCSI_PORT_NAME])
 {
 	bool reserved;
 
 	pthread_mutex_lock(&lu->lock);
-	reserved = lu->pr.reserved_by || (lu->pr.table && lu->pr.table->type != PR_NONE);
+	reserved = lu->pr.reserved_by;
+	if (reserved)
+		memcpy(ret_initiator, lu->pr.reserved_by->nexus->initiator_port, SCSI_PORT_NAME);
 	pthread_mutex_unlock(&lu->lock);
 	return reserved;
 }

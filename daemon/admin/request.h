@@ -59,8 +59,9 @@ struct admin_method {
 
 /* One table for each noun; ends with a row without name. */
 extern const struct admin_method admin_target_methods[], admin_lun_methods[],
-    admin_portal_methods[], admin_access_methods[], admin_session_methods[], admin_daemon_methods[],
-    admin_config_methods[], admin_account_methods[];
+    admin_portal_methods[], admin_access_methods[], admin_session_methods[],
+    admin_reservation_methods[], admin_daemon_methods[], admin_config_methods[],
+    admin_account_methods[];
 
 const struct admin_method *admin_method_find(const char *name);
 /* Calls each for every method of every table. */

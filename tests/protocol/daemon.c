@@ -85,6 +85,7 @@ static const char lus[] =
     "  { name = \"fixed\"; type = \"ram\"; size = \"4MiB\"; read_only = true; },\n"
     "  { name = \"flat\"; type = \"ram\"; size = \"4MiB\"; },\n"
     "  { name = \"witness\"; type = \"ram\"; size = \"4MiB\"; },\n"
+    "  { name = \"pr\"; type = \"ram\"; size = \"4MiB\"; },\n"
     "  { name = \"reset0\"; type = \"ram\"; size = \"4MiB\"; },\n"
     "  { name = \"reset1\"; type = \"ram\"; size = \"4MiB\"; fault = \"delay ms=400 from=1M\"; "
     "},\n";
@@ -121,6 +122,7 @@ static const char targets[] =
     "  { name = \"" T_CHAP_BOUND "\"; " MAIN_LUS " access = ( { initiator = \"" FRIEND
     "\"; account = \"user\"; } ); },\n"
     "  { name = \"" T_CHAP_MUST "\"; " MAIN_LUS " access = ( { account = \"both\"; } ); },\n"
+    "  { name = \"" T_PR "\"; " ANY " luns = ( { lun = 0; lu = \"pr\"; } ); },\n"
     "  { name = \"" T_RESET "\"; access = ( { initiator = \"" READER
     "\"; read_only = true; }, { any = true; } );"
     " luns = ( { lun = 0; lu = \"reset0\"; }, { lun = 1; lu = \"reset1\"; } ); }\n);\n";
@@ -278,6 +280,13 @@ int server_start(struct server *s, const char *config(const struct server *s))
 	printf("%s does not serve port %u\n", program(), s->port);
 	show_log(s);
 	return -ECHILD;
+}
+
+int server_kill_and_restart(struct server *s)
+{
+	kill(s->pid, SIGKILL);
+	waitpid(s->pid, NULL, 0);
+	return launch(s);
 }
 
 int server_stop(struct server *s)

@@ -46,6 +46,7 @@ static const struct {
 	{ "lun", lun_suite },
 	{ "scsi", scsi_suite },
 	{ "chap", chap_suite },
+	{ "reserve", reserve_suite },
 	{ "chap_values", chap_values_suite },
 	{ "time", time_suite },
 	{ "stats", stats_suite },

@@ -60,6 +60,7 @@ extern struct server server, strict;
 #define T_CHAP         BASE "chap"      /* for accounts "user", "0xabc" and "strong" */
 #define T_CHAP_BOUND   BASE "chapbound" /* for account "user", and FRIEND only */
 #define T_CHAP_MUST    BASE "chapmust"  /* for account "both", which wants mutual CHAP */
+#define T_PR           BASE "pr"        /* for reservations, LUN 0 */
 #define CHAP_SECRET    "one-way-secret-a"
 #define CHAP_SECRET2   "one-way-secret-b"
 #define CHAP_OURS      "secret-of-the-target"
@@ -101,6 +102,8 @@ enum {
 #define STALL_MS     2500
 
 int server_start(struct server *s, const char *config(const struct server *s));
+/* kill -9, and up again on the same port and folder. 0 or a negative errno. */
+int server_kill_and_restart(struct server *s);
 /* Its exit status; -1 if it does not end. */
 int server_stop(struct server *s);
 /* Is there a line in the log of `server` with this? */
@@ -127,6 +130,7 @@ suite_fn login_suite, login_refused_suite, login_text_suite, keys_suite, text_su
     unh_ping_suite, unh_digest_suite, unh_text_suite, unh_chap_suite, unh_login_suite,
     unh_keys_suite, replay_suite;
 suite_fn mcs_login_suite, mcs_io_suite;
+suite_fn reserve_suite;
 void add_rows(TCase *c, const TTest *test, int rows);
 #define add(c, test)             add_rows(c, test, 1)
 #define add_table(c, test, rows) add_rows(c, test, (int)(sizeof(rows) / sizeof((rows)[0])))

@@ -266,6 +266,8 @@ END_TEST
 START_TEST(reserve6_third_party)
 {
 	COVERS("OP-009 OP-010 OP-034 OP-035");
+	char name[SCSI_PORT_NAME];
+
 	fx_setup(BACKING_INLINE);
 	for (unsigned op = 0; op < 4; op++) {
 		static const uint8_t opcodes[] = { 0x16, 0x17, 0x56, 0x57 };
@@ -278,7 +280,10 @@ START_TEST(reserve6_third_party)
 			ck_result(pr_result(fx_task(A, cdb, n)), 0x052400);
 		}
 	}
-	ck_assert(!lu_pr_reserved(fx_lu));
+	ck_assert(!lu_reserved6(fx_lu, name));
+	ck_result(six(B, 0x16), 0);
+	ck_assert(lu_reserved6(fx_lu, name));
+	ck_assert_str_eq(name, B->initiator_port);
 	fx_teardown();
 }
 END_TEST
