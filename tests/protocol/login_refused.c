@@ -194,8 +194,8 @@ END_TEST
 
 START_TEST(no_login_within_login)
 {
-	COVERS("L-002 L-086 fault-A09");
-	static const uint8_t opcodes[] = { 0x40, 0x01, 0x02, 0x04, 0x05, 0x06 };
+	COVERS("L-002 L-086 L-087 fault-A09");
+	static const uint8_t opcodes[] = { 0x40, 0x01, 0x02, 0x04, 0x05, 0x06, 0x10 };
 	uint8_t bhs[ISCSI_BHS_SIZE] = { opcodes[_i], 0x80 };
 	struct ini *i = connect_to(server.port);
 	const struct ini_pdu *p;
@@ -385,7 +385,7 @@ void login_refused_suite(TCase *c)
 	add_table(c, second_request, seconds);
 	add_rows(c, first_pdu_is_no_login, 9);
 	add(c, first_bytes_are_garbage);
-	add_rows(c, no_login_within_login, 6);
+	add_rows(c, no_login_within_login, 7);
 	add(c, login_within_full_feature);
 	add_table(c, cannot_join, joins);
 	add(c, too_many_sessions);

@@ -49,7 +49,7 @@ END_TEST
 
 START_TEST(snack)
 {
-	COVERS("P-150 P-158 E-018 L-087");
+	COVERS("P-150 P-158 E-018");
 	struct ini *i = session(T_MAIN);
 
 	ready(i, LUN_RAM);

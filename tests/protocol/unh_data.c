@@ -171,7 +171,7 @@ END_TEST
  * the rest is asked for. */
 START_TEST(immediate_then_r2t)
 {
-	COVERS("U-050 T-069 P-050 P-053");
+	COVERS("U-050 T-069 P-050 P-053 P-055");
 	struct ini *i = unh_session(SMALL_IMMEDIATE);
 	struct data_out d = { .length = 512, .offset = 512, .data = data + 512, .final = true };
 	const struct ini_pdu *p;

@@ -83,7 +83,7 @@ END_TEST
 /* The window closes and opens again. A NOP-In that says so, if one comes, wants no answer. */
 START_TEST(closed_window)
 {
-	COVERS("U-047 P-034 P-035 P-111 P-112 P-114");
+	COVERS("U-047 P-034 P-035");
 	struct ini *i = strict_session();
 	uint32_t statsn, open = 0;
 	const struct ini_pdu *p;

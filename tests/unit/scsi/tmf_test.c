@@ -243,7 +243,7 @@ END_TEST
 /* All LUs that the sender sees. */
 START_TEST(target_reset)
 {
-	COVERS("E-037 E-038 E-061");
+	COVERS("E-037 E-061");
 	static const enum scsi_tmf_function functions[] = { TMF_TARGET_WARM_RESET,
 							    TMF_TARGET_COLD_RESET };
 
