@@ -93,6 +93,7 @@ START_TEST(silent)
 	for (unsigned n = 0; n < 300 && mute->c; n++)
 		reactor_turn(rig.net.reactor, 10);
 	ck_assert_ptr_null(mute->c);
+	ck_assert(!mute->graceful); /* nothing is left to be said */
 	ck_assert_ptr_nonnull(i.fc->c);
 	ck_assert_uint_eq(iscsi_reactor_of(rig.net.reactor)->n_unauthenticated, 0);
 	rig_stop(&rig);

@@ -87,6 +87,30 @@ START_TEST(put_data)
 	n = drain(wire, sizeof(wire));
 	ck_assert_uint_eq(rig.n_complete, 1);
 	ck_assert_uint_eq(check_data_in(wire, 300001, true), n);
+	ck_assert_uint_eq(t->data_in_pdus, (300001 + 8191) / 8192);
+	task_free(t);
+	rig_stop();
+}
+END_TEST
+
+/* A buffer in more pieces than a batch has entries. */
+START_TEST(many_pieces)
+{
+	enum { PIECES = 3 * TCP_BATCH_IOV, PIECE = 100 };
+	static struct iovec pieces[PIECES];
+	struct iscsi_task *t;
+	size_t n;
+
+	rig_start();
+	pattern(want, PIECES * PIECE, 5);
+	memcpy(buffer, want, PIECES * PIECE);
+	for (size_t i = 0; i < PIECES; i++)
+		pieces[i] = (struct iovec){ buffer + i * PIECE, PIECE };
+	t = task_create(5, pieces, PIECES, PIECES * PIECE);
+	rig.conn->dm->put_data(t, 0, PIECES * PIECE, true);
+	n = drain(wire, sizeof(wire));
+	ck_assert_uint_eq(rig.n_complete, 1);
+	ck_assert_uint_eq(check_data_in(wire, PIECES * PIECE, true), n);
 	task_free(t);
 	rig_stop();
 }
@@ -338,6 +362,7 @@ int main(void)
 	TCase *c = tcase_create("all");
 
 	tcase_add_loop_test(c, put_data, 0, 2);
+	tcase_add_test(c, many_pieces);
 	tcase_add_test(c, release_in_batch);
 	tcase_add_test(c, release_in_queue);
 	tcase_add_test(c, connection_dies_blocked);
