@@ -220,7 +220,7 @@ END_TEST
 /* All connections lost: the session waits, and goes on with its keys, numbers and nexus. */
 START_TEST(continued)
 {
-	COVERS("S-014 S-015 S-023 S-024 T-080");
+	COVERS("S-014 S-015 S-021 S-023 S-024 T-080");
 	int64_t end;
 	struct mcs m;
 	int status;
