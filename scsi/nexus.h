@@ -75,6 +75,9 @@ struct it_nexus {
 	char target_port[SCSI_PORT_NAME];    /* "name,t,0xTPGT" */
 	uint64_t port_hash;                  /* of both names; nexus_init */
 	uint16_t relative_port;              /* relative target port identifier */
+	uint16_t transport_version;          /* version descriptor of the transport, for INQUIRY */
+	bool has_queries;   /* its transport carries QUERY TASK and the rest of SAM-5's later
+			       functions */
 	bool stable_data;   /* data being moved must not change: no mapped transfers (digests) */
 	unsigned max_tasks; /* per itl; beyond: TASK SET FULL */
 	/* The port's answers to PERSISTENT RESERVE OUT; NULL: there is no other port, and every
@@ -127,8 +130,8 @@ void lu_ua_all(struct scsi_lu *lu, uint16_t asc_ascq, const struct it_nexus *exc
 void itl_ua(struct itl *itl, uint16_t asc_ascq);
 /* Drops one unit attention from all itls of a nexus: REPORT LUNS answers 3F/0E. */
 void nexus_ua_clear(struct it_nexus *n, uint16_t asc_ascq);
-/* The unit attention that would be taken next, left where it is. */
-bool itl_ua_peek(struct itl *itl, uint16_t *ret_asc_ascq);
+/* The unit attention that would be taken next, left where it is; how many are pending. */
+unsigned itl_ua_peek(struct itl *itl, uint16_t *ret_asc_ascq);
 /* Takes the oldest pending unit attention; false if there is none. */
 bool itl_ua_take(struct itl *itl, uint16_t *ret_asc_ascq);
 

@@ -34,8 +34,8 @@ static void put_text(uint8_t *out, size_t size, const char *text)
 
 static size_t inquiry_standard(const struct scsi_request *rq, uint8_t *out)
 {
-	static const uint16_t versions[] = { 0x00a0 /* SAM-5 */, 0x0960 /* iSCSI */,
-					     0x0460 /* SPC-4 */, 0x04c0 /* SBC-3 */ };
+	const uint16_t versions[] = { 0x00a0 /* SAM-5 */, rq->nexus->transport_version,
+				      0x0460 /* SPC-4 */, 0x04c0 /* SBC-3 */ };
 
 	memset(out, 0, INQUIRY_LENGTH);
 	out[0] = rq->lu ? 0x00 : VPD_NO_LU;
@@ -230,6 +230,10 @@ struct scsi_plan spc_plan_report_tmfs(const struct scsi_request *rq)
 
 	memset(out, 0, 16);
 	out[0] = 0xda; /* ATS, ATSS, CTSS, LURS, TRS */
+	if (rq->nexus->has_queries) {
+		out[0] |= 0x04; /* QTS */
+		out[1] = 0x07;  /* QAES, QTSS, ITNRS */
+	}
 	if (!extended)
 		return plan_answer(4, allocation);
 	out[3] = 16 - 4;

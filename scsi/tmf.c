@@ -147,16 +147,17 @@ static void nexus_reset(struct scsi_tmf *tmf)
 	finish(tmf, TMF_COMPLETE);
 }
 
-/* SAM-5 7.10: byte 0 is UADE DEPTH and the sense key, then ASC and ASCQ. */
+/* SAM-5 7.10: byte 0 is UADE DEPTH (01b: one, 10b: more) and the sense key, then ASC and ASCQ. */
 static void query_async_event(struct scsi_tmf *tmf, struct itl *itl)
 {
 	uint16_t ua;
+	unsigned depth = itl_ua_peek(itl, &ua);
 
-	if (!itl_ua_peek(itl, &ua)) {
+	if (!depth) {
 		finish(tmf, TMF_COMPLETE);
 		return;
 	}
-	tmf->information[0] = (uint8_t)(0x10 | SENSE_UNIT_ATTENTION); /* depth 01b: one at least */
+	tmf->information[0] = (uint8_t)((depth > 1 ? 0x20 : 0x10) | SENSE_UNIT_ATTENTION);
 	tmf->information[1] = (uint8_t)(ua >> 8);
 	tmf->information[2] = (uint8_t)ua;
 	finish(tmf, TMF_SUCCEEDED);

@@ -103,16 +103,16 @@ bool itl_ua_take(struct itl *itl, uint16_t *ret_asc_ascq)
 	return found;
 }
 
-bool itl_ua_peek(struct itl *itl, uint16_t *ret_asc_ascq)
+unsigned itl_ua_peek(struct itl *itl, uint16_t *ret_asc_ascq)
 {
-	bool found;
+	unsigned n;
 
 	pthread_mutex_lock(&itl->lu->lock);
-	found = itl->n_ua;
-	if (found)
+	n = itl->n_ua;
+	if (n)
 		*ret_asc_ascq = itl->ua[0];
 	pthread_mutex_unlock(&itl->lu->lock);
-	return found;
+	return n;
 }
 
 void nexus_ua_clear(struct it_nexus *n, uint16_t asc_ascq)

@@ -51,7 +51,8 @@ static const struct offer {
 	{ "DefaultTime2Retain=3601", REFUSED },
 	{ "iSCSIProtocolLevel=0", "0" },
 	{ "iSCSIProtocolLevel=1", "1" },
-	{ "iSCSIProtocolLevel=31", "1" },
+	{ "iSCSIProtocolLevel=2", "2" },
+	{ "iSCSIProtocolLevel=31", "2" },
 	{ "iSCSIProtocolLevel=32", REFUSED },
 	/* the larger */
 	{ "DefaultTime2Wait=0", "2" },

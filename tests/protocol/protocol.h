@@ -131,6 +131,7 @@ suite_fn login_suite, login_refused_suite, login_text_suite, keys_suite, text_su
     unh_keys_suite, replay_suite, unh_reassign_suite;
 suite_fn mcs_login_suite, mcs_io_suite;
 suite_fn reserve_suite;
+suite_fn tmf_sam5_suite;
 void add_rows(TCase *c, const TTest *test, int rows);
 #define add(c, test)             add_rows(c, test, 1)
 #define add_table(c, test, rows) add_rows(c, test, (int)(sizeof(rows) / sizeof((rows)[0])))

@@ -315,12 +315,15 @@ static void count_out_of_login(struct iscsi_conn *c)
 
 void iscsi_conn_enter_full_feature(struct iscsi_conn *c)
 {
+	struct it_nexus *nexus = &c->session->nexus;
+
 	if (!in_login(c))
 		return;
 	count_out_of_login(c);
 	c->state = CONN_LOGGED_IN;
-	c->session->nexus.stable_data |=
-	    c->keys.header_digest || c->keys.data_digest || !c->dm->lends_data;
+	nexus->transport_version = (uint16_t)(ISCSI_VERSION + c->keys.protocol_level);
+	nexus->has_queries = c->keys.protocol_level >= ISCSI_LEVEL_SAM5;
+	nexus->stable_data |= c->keys.header_digest || c->keys.data_digest || !c->dm->lends_data;
 	c->session->retain_ms = (c->keys.default_time2wait + c->keys.default_time2retain) * 1000ull;
 	if (!c->keys.default_time2retain)
 		c->session->retain_ms = 0;

@@ -102,7 +102,7 @@ static int ordered_header(struct iscsi_conn *c, struct iscsi_rx *rx)
 
 	if (h->opcode & ISCSI_IMMEDIATE) {
 		if (ahead > 0 && (h->opcode & ISCSI_OPCODE_MASK) == ISCSI_OP_TMF_REQUEST &&
-		    ffp_tmf_waits(rx))
+		    ffp_tmf_waits(c, rx))
 			return ffp_park(c, rx);
 		return c->rx_op->header(c, rx);
 	}

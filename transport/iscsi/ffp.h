@@ -169,7 +169,8 @@ bool ffp_is_late(struct iscsi_conn *c, uint32_t itt, bool final);
 void ffp_remember_over(struct iscsi_session *s, uint32_t itt);
 uint8_t ffp_tmf_check(struct iscsi_conn *c, const struct iscsi_rx *rx);
 int ffp_tmf_run(struct iscsi_conn *c, struct iscsi_rx *rx);
-bool ffp_tmf_waits(const struct iscsi_rx *rx); /* immediate, but not before its CmdSN */
+/* Immediate, but not before its CmdSN. */
+bool ffp_tmf_waits(const struct iscsi_conn *c, const struct iscsi_rx *rx);
 /* No answers on this connection (NULL: none of the session's). */
 void ffp_tmf_forget(struct iscsi_session *s, const struct iscsi_conn *c);
 

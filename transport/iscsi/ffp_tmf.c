@@ -16,7 +16,13 @@
 
 #define FUNCTION_MASK 0x7f
 
-enum tmf_scope { SCOPE_NONE, SCOPE_TASK, SCOPE_LUN, SCOPE_TARGET };
+enum tmf_scope {
+	SCOPE_NONE,
+	SCOPE_TASK,
+	SCOPE_LUN, /* from here on it stops several tasks */
+	SCOPE_NEXUS,
+	SCOPE_TARGET
+};
 
 /* What a function reaches, and what the SCSI layer calls it. */
 struct tmf_row {
@@ -24,6 +30,7 @@ struct tmf_row {
 	uint8_t function; /* enum scsi_tmf_function; 0: answered here */
 	uint8_t answer;   /* if function is 0 */
 	bool waits;       /* not before all commands with lower CmdSN are here (4.2.3.3) */
+	uint8_t level;    /* iSCSIProtocolLevel that it needs (RFC 7144 4.1) */
 };
 
 /* clang-format off */
@@ -36,6 +43,10 @@ static const struct tmf_row rows[] = {
 	[ISCSI_TMF_WARM_RESET]     = { SCOPE_TARGET, TMF_TARGET_WARM_RESET, 0, false },
 	[ISCSI_TMF_COLD_RESET]     = { SCOPE_TARGET, TMF_TARGET_COLD_RESET, 0, false },
 	[ISCSI_TMF_TASK_REASSIGN]  = { SCOPE_NONE,   0, ISCSI_TMF_RSP_NO_REASSIGN, false },
+	[ISCSI_TMF_QUERY_TASK]     = { SCOPE_NONE,   TMF_QUERY_TASK,        0, false, ISCSI_LEVEL_SAM5 },
+	[ISCSI_TMF_QUERY_TASK_SET] = { SCOPE_NONE,   TMF_QUERY_TASK_SET,    0, false, ISCSI_LEVEL_SAM5 },
+	[ISCSI_TMF_NEXUS_RESET]    = { SCOPE_NEXUS,  TMF_I_T_NEXUS_RESET,   0, true,  ISCSI_LEVEL_SAM5 },
+	[ISCSI_TMF_QUERY_ASYNC_EVENT] = { SCOPE_NONE, TMF_QUERY_ASYNC_EVENT, 0, false, ISCSI_LEVEL_SAM5 },
 };
 /* clang-format on */
 
@@ -43,26 +54,27 @@ static const struct tmf_row unknown_function = { .answer = ISCSI_TMF_RSP_NOT_SUP
 
 static const struct tmf_row not_authorized = { .answer = ISCSI_TMF_RSP_NOT_AUTHORIZED };
 
-static const struct tmf_row *row_of(const struct bhs_tmf_request *h)
+static const struct tmf_row *row_of(const struct iscsi_conn *c, const struct bhs_tmf_request *h)
 {
 	unsigned f = h->function & FUNCTION_MASK;
 
-	if (!f || f >= sizeof(rows) / sizeof(rows[0]))
+	if (!f || f >= sizeof(rows) / sizeof(rows[0]) || rows[f].level > c->keys.protocol_level)
 		return &unknown_function;
 	return &rows[f];
 }
 
 /* Resets of the target end what others do there: not for who may only read (11.5.1). */
-static const struct tmf_row *row_for(const struct iscsi_session *s, const struct bhs_tmf_request *h)
+static const struct tmf_row *row_for(const struct iscsi_conn *c, const struct bhs_tmf_request *h)
 {
-	const struct tmf_row *row = row_of(h);
+	const struct tmf_row *row = row_of(c, h);
+	const struct iscsi_rule *rule = c->session->rule;
 
-	return row->scope == SCOPE_TARGET && s->rule && s->rule->read_only ? &not_authorized : row;
+	return row->scope == SCOPE_TARGET && rule && rule->read_only ? &not_authorized : row;
 }
 
-bool ffp_tmf_waits(const struct iscsi_rx *rx)
+bool ffp_tmf_waits(const struct iscsi_conn *c, const struct iscsi_rx *rx)
 {
-	return row_of((const void *)rx->bhs)->waits;
+	return row_of(c, (const void *)rx->bhs)->waits;
 }
 
 static struct ffp_tmf *find_tmf(struct iscsi_session *s, uint32_t itt)
@@ -114,8 +126,9 @@ static uint8_t response_of(enum scsi_tmf_response r)
 {
 	switch (r) {
 	case TMF_COMPLETE:
-	case TMF_SUCCEEDED:
 		return ISCSI_TMF_RSP_COMPLETE;
+	case TMF_SUCCEEDED:
+		return ISCSI_TMF_RSP_SUCCEEDED;
 	case TMF_NO_TASK:
 		return ISCSI_TMF_RSP_NO_TASK;
 	case TMF_NO_LUN:
@@ -128,12 +141,19 @@ static uint8_t response_of(enum scsi_tmf_response r)
 	return ISCSI_TMF_RSP_REJECTED;
 }
 
-/* As after power on: every connection of every session with this target closes (11.5.1). */
-static void cold_reset(struct iscsi_session *s, struct iscsi_pdu *answer)
+/*
+ * COLD RESET, as after power on: every connection of every session with this target closes
+ * (11.5.1). I_T NEXUS RESET: those of this session, whatever Time2Wait and Time2Retain say (RFC
+ * 7144 6.1).
+ */
+static void close_connections(const struct ffp_tmf *tmf, struct iscsi_pdu *answer)
 {
+	if (tmf->function != ISCSI_TMF_COLD_RESET && tmf->function != ISCSI_TMF_NEXUS_RESET)
+		return;
 	logout_close_others(answer->conn);
 	answer->close_after = true;
-	directory_end_others(s, "TARGET COLD RESET by another initiator");
+	if (tmf->function == ISCSI_TMF_COLD_RESET)
+		directory_end_others(tmf->session, "TARGET COLD RESET by another initiator");
 }
 
 static void tmf_done(struct scsi_tmf *scsi)
@@ -149,8 +169,11 @@ static void tmf_done(struct scsi_tmf *scsi)
 		session_free_slot(s);
 	if (c) {
 		p = answer_create(c, tmf->itt, response_of(scsi->response));
-		if (p && tmf->function == ISCSI_TMF_COLD_RESET && scsi->response == TMF_COMPLETE)
-			cold_reset(s, p);
+		if (p)
+			memcpy(((struct bhs_tmf_response *)(void *)p->bhs)->information,
+			       scsi->information, sizeof(scsi->information));
+		if (p && scsi->response == TMF_COMPLETE)
+			close_connections(tmf, p);
 		if (p)
 			pdu_send(p);
 		else
@@ -167,7 +190,7 @@ static void stop_tasks(struct iscsi_session *s, const struct tmf_row *row,
 {
 	uint64_t lun = scsi_lun_decode(h->lun);
 
-	if (row->scope != SCOPE_LUN && row->scope != SCOPE_TARGET)
+	if (row->scope < SCOPE_LUN)
 		return;
 	for (unsigned i = 0; i < SESSION_ITT_BUCKETS && s->n_tasks; i++) {
 		struct list *pos, *next;
@@ -224,6 +247,15 @@ static bool is_over(const struct iscsi_session *s, uint32_t itt)
 	return false;
 }
 
+/* The command has not come, but its place in the window says that it may (11.6.1). */
+static bool is_announced(const struct iscsi_session *s, const struct bhs_tmf_request *h)
+{
+	uint32_t ref = get_be32(h->ref_cmdsn);
+
+	return sna_diff(ref, s->exp_cmdsn) >= 0 && sna_diff(ref, s->max_cmdsn) <= 0 &&
+	       sna_diff(ref, get_be32(h->cmdsn)) < 0;
+}
+
 /*
  * ABORT TASK of a tag that is not in progress (11.6.1). Announced and not here yet: never to be
  * run. Answered: no such task; but complete if it has been aborted before, or if it took so long
@@ -232,14 +264,12 @@ static bool is_over(const struct iscsi_session *s, uint32_t itt)
  */
 static uint8_t abort_absent(struct iscsi_session *s, const struct bhs_tmf_request *h)
 {
-	uint32_t ref = get_be32(h->ref_cmdsn);
-
 	if (is_over(s, get_be32(h->referenced_tag)))
 		return ISCSI_TMF_RSP_COMPLETE;
-	if (sna_diff(ref, s->exp_cmdsn) < 0 || sna_diff(ref, s->max_cmdsn) > 0 ||
-	    sna_diff(ref, get_be32(h->cmdsn)) >= 0)
+	if (!is_announced(s, h))
 		return ISCSI_TMF_RSP_NO_TASK;
-	return ffp_skip_cmdsn(s, ref) ? ISCSI_TMF_RSP_REJECTED : ISCSI_TMF_RSP_COMPLETE;
+	return ffp_skip_cmdsn(s, get_be32(h->ref_cmdsn)) ? ISCSI_TMF_RSP_REJECTED
+							 : ISCSI_TMF_RSP_COMPLETE;
 }
 
 /* An enum iscsi_tmf_response, or negative: *ret_task is to be aborted by the SCSI layer. */
@@ -276,17 +306,42 @@ static int abort_task(struct iscsi_session *s, const struct bhs_tmf_request *h,
 	return ISCSI_TMF_RSP_COMPLETE;
 }
 
+/*
+ * QUERY TASK (RFC 7144 6.1): an enum iscsi_tmf_response. One that is announced by RefCmdSN and not
+ * here yet is treated as by ABORT TASK (6.3.3), so that the answer stays true.
+ */
+static uint8_t query_task(struct iscsi_session *s, const struct bhs_tmf_request *h)
+{
+	uint32_t itt = get_be32(h->referenced_tag), ref = get_be32(h->ref_cmdsn);
+	const struct iscsi_task *t = session_find_task(s, itt);
+	uint64_t lun = scsi_lun_decode(h->lun);
+
+	if (find_tmf(s, itt))
+		return ISCSI_TMF_RSP_REJECTED;
+	if (!nexus_find(&s->nexus, lun))
+		return ISCSI_TMF_RSP_NO_LUN;
+	if (t)
+		return t->scsi.lun == lun ? ISCSI_TMF_RSP_SUCCEEDED : ISCSI_TMF_RSP_COMPLETE;
+	if (ffp_find_parked(s, itt))
+		return ISCSI_TMF_RSP_SUCCEEDED;
+	if (is_announced(s, h) && ffp_skip_cmdsn(s, ref))
+		return ISCSI_TMF_RSP_REJECTED;
+	return ISCSI_TMF_RSP_COMPLETE;
+}
+
 int ffp_tmf_run(struct iscsi_conn *c, struct iscsi_rx *rx)
 {
 	const struct bhs_tmf_request *h = (const void *)rx->bhs;
 	struct iscsi_session *s = c->session;
-	const struct tmf_row *row = row_for(s, h);
+	const struct tmf_row *row = row_for(c, h);
 	struct iscsi_task *t = NULL;
 	int response = row->function ? -1 : row->answer;
 
 	stats_add(c->ir->stats, STAT_TMFS, 1);
 	if (row->scope == SCOPE_TASK)
 		response = abort_task(s, h, &t);
+	if (row->function == TMF_QUERY_TASK)
+		response = query_task(s, h);
 	/* Of another session nothing is reached, so nothing is left for the SCSI layer to do. */
 	if (row->function == TMF_ABORT_TASK_SET)
 		response = nexus_find(&s->nexus, scsi_lun_decode(h->lun)) ? ISCSI_TMF_RSP_COMPLETE

@@ -42,7 +42,7 @@ void key_limits_defaults(struct key_limits *l)
 		.default_time2retain = 0,
 		.max_outstanding_r2t = 8,
 		.error_recovery_level = 0,
-		.protocol_level = 1,
+		.protocol_level = 2, /* RFC 7144 */
 	};
 }
 

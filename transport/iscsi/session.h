@@ -26,6 +26,11 @@ struct claim_ticket;
 struct iscsi_rule;
 struct iscsi_target;
 
+/* RFC 7144: INQUIRY's version descriptor, to which the level is added (4.2); the level with its
+ * task management functions (4.1). */
+#define ISCSI_VERSION    0x0960
+#define ISCSI_LEVEL_SAM5 2
+
 /* What makes a session unique (RFC 7143 4.4.3). */
 struct iscsi_session_key {
 	const char *initiator, *target;

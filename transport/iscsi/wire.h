@@ -120,6 +120,10 @@ enum iscsi_tmf {
 	ISCSI_TMF_WARM_RESET = 6,
 	ISCSI_TMF_COLD_RESET = 7,
 	ISCSI_TMF_TASK_REASSIGN = 8,
+	ISCSI_TMF_QUERY_TASK = 9, /* from here on RFC 7144 6.1 */
+	ISCSI_TMF_QUERY_TASK_SET = 10,
+	ISCSI_TMF_NEXUS_RESET = 11,
+	ISCSI_TMF_QUERY_ASYNC_EVENT = 12,
 };
 enum iscsi_tmf_response {
 	ISCSI_TMF_RSP_COMPLETE = 0,
@@ -129,6 +133,7 @@ enum iscsi_tmf_response {
 	ISCSI_TMF_RSP_NO_REASSIGN = 4,
 	ISCSI_TMF_RSP_NOT_SUPPORTED = 5,
 	ISCSI_TMF_RSP_NOT_AUTHORIZED = 6,
+	ISCSI_TMF_RSP_SUCCEEDED = 7, /* RFC 7144 6.2 */
 	ISCSI_TMF_RSP_REJECTED = 255,
 };
 
@@ -205,7 +210,7 @@ struct bhs_tmf_response { /* 11.6 */
 	uint8_t opcode, flags, response, reserved;
 	uint8_t ahs_words;
 	uint8_t data_segment_length[3];
-	uint8_t reserved2[8];
+	uint8_t information[3], reserved2[5]; /* RFC 7144 6.2: additional response information */
 	uint8_t itt[4], reserved3[4];
 	uint8_t statsn[4], exp_cmdsn[4], max_cmdsn[4], reserved4[12];
 };

@@ -11,8 +11,9 @@ START_TEST(standard_inquiry)
 			   "HAWSER  VIRTUAL-DISK    0100";
 
 	memset(want + 36, 0, 60);
-	memcpy(want + 58, "\x00\xa0\x09\x60\x04\x60\x04\xc0", 8);
+	memcpy(want + 58, "\x00\xa0\x09\x61\x04\x60\x04\xc0", 8);
 	plan_setup();
+	fx_nexus.transport_version = 0x0961;
 	ck_answer(PLAN(0x12, 0, 0, 1, 4), want, 96);
 	ck_answer(PLAN(0x12, 0, 0, 0, 36), want, 36);
 	fx_lu.geo.removable = true;
@@ -259,6 +260,9 @@ START_TEST(report_tmfs)
 		  (const uint8_t[]){ 0xda, 0, 0, 12, 1, 0, 0x1a, 0, 0, 0, 0, 150, 0, 0, 0, 50 },
 		  16);
 	ck_assert_uint_eq(PLAN(0xa3, 0x0d, 0x80, 0, 0, 0, 0, 0, 0, 5).data_length, 5);
+	fx_nexus.has_queries = true;
+	ck_answer(PLAN(0xa3, 0x0d, 0, 0, 0, 0, 0, 0, 0, 255), (const uint8_t[]){ 0xde, 7, 0, 0 },
+		  4);
 }
 END_TEST
 
