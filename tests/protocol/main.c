@@ -46,6 +46,7 @@ static const struct {
 	{ "digest", digest_suite },
 	{ "lun", lun_suite },
 	{ "scsi", scsi_suite },
+	{ "atomic", atomic_suite },
 	{ "chap", chap_suite },
 	{ "reserve", reserve_suite },
 	{ "chap_values", chap_values_suite },
