@@ -146,6 +146,21 @@ enum start_stop_flags {
 	START_STOP_CONDITION_SHIFT = 4,
 };
 
+struct cdb_diagnostic {
+	uint8_t opcode, flags, page, length[2], control;
+};
+_Static_assert(sizeof(struct cdb_diagnostic) == 6, "SPC-4 6.42 and 6.26");
+
+struct cdb_buffer {
+	uint8_t opcode, mode, id, offset[3], length[3], control;
+};
+_Static_assert(sizeof(struct cdb_buffer) == 10, "SPC-4 6.20 and 6.49");
+
+struct cdb_sanitize {
+	uint8_t opcode, flags, reserved[5], length[2], control;
+};
+_Static_assert(sizeof(struct cdb_sanitize) == 10, "SBC-3 5.28");
+
 struct cdb_prevent_allow {
 	uint8_t opcode, reserved[3], prevent, control;
 };

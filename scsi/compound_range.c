@@ -9,6 +9,7 @@
  * circle.
  */
 #include "scsi/compound_internal.h"
+#include "scsi/media.h"
 
 static void granted(struct lu_range *r)
 {
@@ -54,8 +55,15 @@ enum compound_step compound_range_ask(struct compound *c)
 {
 	const struct scsi_task *t = c->t;
 
-	if (!(atomic_load(&t->itl->gate) & GATE_RANGE) || c->exclusive || !touches_blocks(c))
+	uint32_t gate = atomic_load(&t->itl->gate);
+
+	if (!(gate & GATE_RANGE) || c->exclusive || !touches_blocks(c))
 		return STEP_IO;
+	if (gate & GATE_NOT_READY && media_state(atomic_load(&t->lu->not_ready))) {
+		c->in_flight = 0;
+		c->sense = media_not_ready(t->lu);
+		return STEP_FAIL;
+	}
 	c->held = enter(c, RANGE_SHARED, t->io.offset, t->io.length);
 	return c->held ? STEP_WAIT : check_pieces(c);
 }

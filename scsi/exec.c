@@ -5,6 +5,7 @@
 #include "scsi/compound.h"
 #include "scsi/exec_internal.h"
 #include "scsi/iov.h"
+#include "scsi/media.h"
 #include "scsi/mode.h"
 #include "scsi/scsi.h"
 
@@ -225,10 +226,11 @@ static bool medium_ready(struct scsi_task *t)
 {
 	int state = atomic_load(&t->lu->not_ready);
 
-	if (state == LU_READY && itl_open_queue(t->itl))
+	bool usable = state == LU_READY || (media_failed(state) && t->op->flags & OP_MENDS);
+
+	if (usable && itl_open_queue(t->itl))
 		return true;
-	exec_fail(t, state == LU_READY ? sense_make(SENSE_NOT_READY, ASC_NOT_READY)
-				       : sense_not_ready(state));
+	exec_fail(t, usable ? sense_make(SENSE_NOT_READY, ASC_NOT_READY) : media_not_ready(t->lu));
 	return false;
 }
 
@@ -243,6 +245,12 @@ static bool gate_pass(struct scsi_task *t, uint32_t gate)
 	}
 	if (gate & scsi_access_conflicts(t->op, t->cdb)) {
 		exec_status(t, SCSI_RESERVATION_CONFLICT);
+		return false;
+	}
+	/* Being formatted or sanitized it does nothing but tell of itself (SBC-3 4.11). */
+	if (gate & GATE_NOT_READY && t->op->flags & (OP_SHARED | OP_REMOVABLE) &&
+	    media_state(atomic_load(&t->lu->not_ready))) {
+		exec_fail(t, media_not_ready(t->lu));
 		return false;
 	}
 	return true;

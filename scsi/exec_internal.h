@@ -45,9 +45,9 @@ void exec_mapped_written(struct scsi_task *t);
 bool exec_durable(const struct scsi_task *t);
 bool exec_overlaps_detached(struct scsi_task *t, uint64_t offset, uint64_t length);
 
-/* Reserved while its data was on the way, or while it waited (SPC-4 5.13: what is not enabled yet
- * conflicts): then it has ended. */
-bool exec_reserved(struct scsi_task *t, uint32_t gate);
+/* Something forbids it that came while its data was on the way, or while it waited (SPC-4 5.13:
+ * what is not enabled yet conflicts): t->status and sense say what. */
+bool exec_held_up(struct scsi_task *t, uint32_t gate);
 /* A READ or WRITE while ranges are in use (exec_range.c). True: it waits, exec_start follows. */
 bool exec_range_enter(struct scsi_task *t);
 void exec_range_leave(struct scsi_task *t); /* t->ranged */

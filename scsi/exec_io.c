@@ -3,11 +3,15 @@
 #include "scsi/compound.h"
 #include "scsi/exec_internal.h"
 #include "scsi/iov.h"
+#include "scsi/media.h"
 #include "scsi/mode.h"
 #include "scsi/scsi.h"
 
 #include <errno.h>
 #include <string.h>
+
+/* What is asked again before a task starts. */
+#define GATES_HELD_UP (GATE_NO_WRITE | GATE_NO_READ | GATE_RESERVED | GATE_NOT_READY)
 
 static void buffers_ready(struct arena_waiter *w)
 {
@@ -180,12 +184,21 @@ static bool range_is_free(struct scsi_task *t)
 	return false;
 }
 
-bool exec_reserved(struct scsi_task *t, uint32_t gate)
+bool exec_held_up(struct scsi_task *t, uint32_t gate)
 {
-	if (!(gate & scsi_access_conflicts(t->op, t->cdb)))
-		return false;
-	exec_status(t, SCSI_RESERVATION_CONFLICT);
-	return true;
+	const unsigned flags = t->op->flags;
+
+	if (gate & scsi_access_conflicts(t->op, t->cdb)) {
+		t->status = SCSI_RESERVATION_CONFLICT;
+		return true;
+	}
+	if (gate & GATE_NOT_READY && flags & OP_MEDIUM && !(flags & OP_MENDS) &&
+	    media_state(atomic_load(&t->lu->not_ready))) {
+		t->status = SCSI_CHECK_CONDITION;
+		t->sense = media_not_ready(t->lu);
+		return true;
+	}
+	return false;
 }
 
 void exec_enable(struct scsi_task *t)
@@ -196,9 +209,10 @@ void exec_enable(struct scsi_task *t)
 		order_block(t);
 		return;
 	}
-	if (exec_unlikely(gate & (GATE_NO_WRITE | GATE_NO_READ | GATE_RESERVED)) &&
-	    exec_reserved(t, gate))
+	if (exec_unlikely(gate & GATES_HELD_UP) && exec_held_up(t, gate)) {
+		exec_status(t, t->status);
 		return;
+	}
 	if (exec_unlikely(gate & GATE_RANGE) && !range_is_free(t))
 		return;
 	exec_start(t);

@@ -16,18 +16,18 @@ static struct scsi_task *task_of(struct lu_range *r)
 static void granted(struct lu_range *r)
 {
 	struct scsi_task *t = task_of(r);
-	uint32_t gate = atomic_load(&t->itl->gate);
-	bool busy = lu_range_busy(t->lu, r->offset, r->length);
+	bool stop = exec_held_up(t, atomic_load(&t->itl->gate));
 
-	if (!busy && !(gate & scsi_access_conflicts(t->op, t->cdb))) {
+	if (!stop && lu_range_busy(t->lu, r->offset, r->length)) {
+		t->status = SCSI_BUSY;
+		stop = true;
+	}
+	if (!stop) {
 		exec_start(t);
 		return;
 	}
 	exec_range_leave(t);
-	if (busy)
-		exec_status(t, SCSI_BUSY);
-	else
-		(void)exec_reserved(t, gate);
+	exec_status(t, t->status);
 }
 
 bool exec_range_enter(struct scsi_task *t)

@@ -19,7 +19,16 @@
 
 #define LU_REACTORS_MAX 64
 
-enum lu_not_ready { LU_READY, LU_NO_STORE, LU_STOPPED, LU_EJECTED };
+enum lu_not_ready {
+	LU_READY,
+	LU_NO_STORE,
+	LU_STOPPED,
+	LU_EJECTED,
+	LU_FORMATTING, /* from here on: see media.h */
+	LU_SANITIZING,
+	LU_FORMAT_FAILED,
+	LU_SANITIZE_FAILED,
+};
 
 /* What the plans see. Atomic is what a store brings with it (lu_attach): other reactors may be
  * looking, at INQUIRY data for example; each value is stored once, and is whole. */
@@ -99,7 +108,9 @@ struct scsi_lu {
 	struct lu_geometry geo;
 	struct lu_identity id;
 	_Atomic unsigned refs;
-	_Atomic int not_ready;     /* enum lu_not_ready */
+	_Atomic int not_ready;           /* enum lu_not_ready */
+	_Atomic uint16_t media_progress; /* of FORMAT UNIT and SANITIZE, in 65536ths */
+	_Atomic bool media_unrestricted; /* EXIT FAILURE MODE is allowed */
 	_Atomic bool keeps_memory; /* exclusive ranges are in use: no memory is lent any more */
 	struct backing *backing;   /* NULL: the store could not be opened */
 	struct backing_queue *queue[LU_REACTORS_MAX]; /* by reactor index; its reactor only */

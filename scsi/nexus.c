@@ -68,6 +68,7 @@ void itl_free(struct itl *itl)
 	pthread_mutex_unlock(&lu->lock);
 	if (itl->queue)
 		lu_queue_put(lu, itl->nexus->reactor);
+	free(itl->echo);
 	free(itl);
 	lu_unref(lu);
 }

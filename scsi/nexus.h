@@ -34,6 +34,7 @@ enum itl_gate {
 #define SCSI_PORT_NAME 264 /* bytes of a port's name, with its end */
 
 #define ITL_UA_MAX      8
+#define ECHO_MAX        4096 /* bytes of the echo buffer (WRITE BUFFER) */
 #define NEXUS_BY_LUN    256
 #define NEXUS_MAX_TASKS 128 /* unless the port says otherwise */
 
@@ -50,11 +51,13 @@ struct itl {
 	struct list tasks;           /* scsi_task.node, in order of arrival */
 	struct list blocked;         /* scsi_task.wait_node: behind an ORDERED task */
 	struct backing_queue *queue; /* of lu on this reactor; NULL: no store */
-	struct list lu_node;         /* lu->itls, under lu->lock */
-	struct list walk_node;       /* a walk of tmf.c over the itls of one reactor */
-	struct list settle_node;     /* home->settle: blocked tasks to look at, or to be freed */
-	struct list leave_node;      /* nexus->leaving */
-	uint16_t ua[ITL_UA_MAX];     /* pending ASC/ASCQ in order, under lu->lock */
+	uint8_t *echo;               /* ECHO_MAX bytes, from the first WRITE BUFFER on */
+	uint16_t echo_length;
+	struct list lu_node;     /* lu->itls, under lu->lock */
+	struct list walk_node;   /* a walk of tmf.c over the itls of one reactor */
+	struct list settle_node; /* home->settle: blocked tasks to look at, or to be freed */
+	struct list leave_node;  /* nexus->leaving */
+	uint16_t ua[ITL_UA_MAX]; /* pending ASC/ASCQ in order, under lu->lock */
 	unsigned n_ua;
 };
 

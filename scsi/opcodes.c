@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The command table, its look-up in constant time, and the check of CDB bits against it.
+ * The command table and its look-up in constant time.
  *
  * Threads: const data and pure functions. Ownership: none.
  */
 #include "scsi/opcodes.h"
-
-#include "scsi/cdb.h"
-
-#include <string.h>
 
 /* Rows by name, so that the index below cannot point at the wrong one unseen (a test compares the
  * two). Order: opcode, then service action. */
 enum row {
 	ROW_TEST_UNIT_READY,
 	ROW_REQUEST_SENSE,
+	ROW_FORMAT_UNIT,
 	ROW_READ6,
 	ROW_WRITE6,
 	ROW_INQUIRY,
@@ -23,6 +20,8 @@ enum row {
 	ROW_RELEASE6,
 	ROW_MODE_SENSE6,
 	ROW_START_STOP_UNIT,
+	ROW_RECEIVE_DIAGNOSTIC,
+	ROW_SEND_DIAGNOSTIC,
 	ROW_PREVENT_ALLOW,
 	ROW_READ_CAPACITY10,
 	ROW_READ10,
@@ -31,8 +30,14 @@ enum row {
 	ROW_VERIFY10,
 	ROW_PRE_FETCH10,
 	ROW_SYNC_CACHE10,
+	ROW_READ_DEFECT10,
+	ROW_WRITE_BUFFER,
+	ROW_READ_BUFFER,
 	ROW_WRITE_SAME10,
 	ROW_UNMAP,
+	ROW_SANITIZE_OVERWRITE,
+	ROW_SANITIZE_BLOCK_ERASE,
+	ROW_SANITIZE_EXIT_FAILURE,
 	ROW_LOG_SENSE,
 	ROW_MODE_SELECT10,
 	ROW_RESERVE10,
@@ -69,6 +74,7 @@ enum row {
 	ROW_WRITE12,
 	ROW_WRITE_VERIFY12,
 	ROW_VERIFY12,
+	ROW_READ_DEFECT12,
 	ROWS
 };
 
@@ -81,6 +87,10 @@ enum row {
 #define ID(op)        .opcode = (op)
 #define ID_SA(op, sa) .opcode = (op), .has_action = true, .action = (sa)
 #define WRITES        (OP_MEDIUM | OP_CHANGES)
+
+#define SANITIZE(more)                                                                             \
+	.cdb_length = 10, .direction = DIR_OUT, .access = ACCESS_WRITE,                            \
+	.flags = WRITES | OP_MENDS | (more), .timeout_s = 3600, .plan = media_plan_sanitize
 
 /* Reservations are managed whatever is reserved; who may do what is decided in scsi/pr*.c. */
 #define RESERVES(op, text, len)                                                                    \
@@ -113,6 +123,11 @@ static const struct scsi_op rows[ROWS] = {
 		ID(0x03), .name = "REQUEST SENSE", .cdb_length = 6, .direction = DIR_IN,
 		.access = ACCESS_ANY, .flags = OP_NO_LUN | OP_NO_UA, .timeout_s = 10,
 		.plan = spc_plan_request_sense, .usage = { 0x03, 0x01, 0, 0, 0xff } },
+	[ROW_FORMAT_UNIT] = {
+		ID(0x04), .name = "FORMAT UNIT", .cdb_length = 6, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = WRITES | OP_MENDS, .timeout_s = 3600,
+		.plan = media_plan_format, .params = media_params_format,
+		.usage = { 0x04, 0x3f } },
 	[ROW_READ6] = {
 		ID(0x08), .name = "READ(6)", .cdb_length = 6, .direction = DIR_IN,
 		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 30,
@@ -140,6 +155,15 @@ static const struct scsi_op rows[ROWS] = {
 		ID(0x1b), .name = "START STOP UNIT", .cdb_length = 6, .direction = DIR_NONE,
 		.access = ACCESS_START, .flags = OP_SHARED, .timeout_s = 60,
 		.plan = sbc_plan_start_stop, .usage = { 0x1b, 0x01, 0, 0x0f, 0xf7 } },
+	[ROW_RECEIVE_DIAGNOSTIC] = {
+		ID(0x1c), .name = "RECEIVE DIAGNOSTIC RESULTS", .cdb_length = 6,
+		.direction = DIR_IN, .access = ACCESS_READ, .flags = OP_NONE, .timeout_s = 10,
+		.plan = spc_plan_receive_diagnostic, .usage = { 0x1c, 0x01, FF3 } },
+	[ROW_SEND_DIAGNOSTIC] = {
+		ID(0x1d), .name = "SEND DIAGNOSTIC", .cdb_length = 6, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = OP_MEDIUM, .timeout_s = 30,
+		.plan = spc_plan_send_diagnostic, .params = spc_params_send_diagnostic,
+		.usage = { 0x1d, 0xf7, 0, FF2 } },
 	[ROW_PREVENT_ALLOW] = {
 		ID(0x1e), .name = "PREVENT ALLOW MEDIUM REMOVAL", .cdb_length = 6,
 		.direction = DIR_NONE, .access = ACCESS_PREVENT, .flags = OP_REMOVABLE,
@@ -174,6 +198,19 @@ static const struct scsi_op rows[ROWS] = {
 		.direction = DIR_NONE, .access = ACCESS_WRITE, .flags = OP_MEDIUM,
 		.timeout_s = 60, .plan = sbc_plan_sync_cache,
 		.usage = { 0x35, 0x06, FF4, 0x1f, FF2 } },
+	[ROW_READ_DEFECT10] = {
+		ID(0x37), .name = "READ DEFECT DATA(10)", .cdb_length = 10, .direction = DIR_IN,
+		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 10,
+		.plan = sbc_plan_read_defect, .usage = { 0x37, 0, 0x1f, 0, 0, 0, 0, FF2 } },
+	[ROW_WRITE_BUFFER] = {
+		ID(0x3b), .name = "WRITE BUFFER", .cdb_length = 10, .direction = DIR_OUT,
+		.access = ACCESS_WRITE, .flags = OP_NONE, .timeout_s = 10,
+		.plan = spc_plan_write_buffer, .params = spc_params_write_buffer,
+		.usage = { 0x3b, 0x1f, FF4, FF3 } },
+	[ROW_READ_BUFFER] = {
+		ID(0x3c), .name = "READ BUFFER(10)", .cdb_length = 10, .direction = DIR_IN,
+		.access = ACCESS_READ, .flags = OP_NONE, .timeout_s = 10,
+		.plan = spc_plan_read_buffer, .usage = { 0x3c, 0x1f, FF4, FF3 } },
 	[ROW_WRITE_SAME10] = {
 		ID(0x41), .name = "WRITE SAME(10)", .cdb_length = 10, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = WRITES, .timeout_s = 120,
@@ -183,6 +220,15 @@ static const struct scsi_op rows[ROWS] = {
 		.access = ACCESS_WRITE, .flags = WRITES | OP_THIN | OP_UNMAP, .timeout_s = 60,
 		.plan = sbc_plan_unmap, .params = sbc_params_unmap,
 		.usage = { 0x42, 0, 0, 0, 0, 0, 0x1f, FF2 } },
+	[ROW_SANITIZE_OVERWRITE] = {
+		ID_SA(0x48, 0x01), .name = "SANITIZE, OVERWRITE", SANITIZE(0),
+		.params = media_params_overwrite, .usage = { 0x48, 0xa1, 0, 0, 0, 0, 0, FF2 } },
+	[ROW_SANITIZE_BLOCK_ERASE] = {
+		ID_SA(0x48, 0x02), .name = "SANITIZE, BLOCK ERASE", SANITIZE(OP_UNMAP),
+		.usage = { 0x48, 0xa2, 0, 0, 0, 0, 0, FF2 } },
+	[ROW_SANITIZE_EXIT_FAILURE] = {
+		ID_SA(0x48, 0x1f), .name = "SANITIZE, EXIT FAILURE MODE", SANITIZE(0),
+		.usage = { 0x48, 0xbf, 0, 0, 0, 0, 0, FF2 } },
 	[ROW_LOG_SENSE] = {
 		ID(0x4d), .name = "LOG SENSE", .cdb_length = 10, .direction = DIR_IN,
 		.access = ACCESS_ANY, .flags = OP_NONE, .timeout_s = 10,
@@ -291,6 +337,10 @@ static const struct scsi_op rows[ROWS] = {
 		ID(0xaf), .name = "VERIFY(12)", .cdb_length = 12, .direction = DIR_OUT,
 		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 60,
 		.plan = sbc_plan_verify, .usage = { 0xaf, 0x16, FF4, FF4, 0x1f } },
+	[ROW_READ_DEFECT12] = {
+		ID(0xb7), .name = "READ DEFECT DATA(12)", .cdb_length = 12, .direction = DIR_IN,
+		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 10,
+		.plan = sbc_plan_read_defect, .usage = { 0xb7, 0x1f, FF4, FF4 } },
 };
 
 /* First row of each opcode, plus one; zero: not supported. */
@@ -298,6 +348,7 @@ static const struct scsi_op rows[ROWS] = {
 static const uint8_t first_row[256] = {
 	[0x00] = AT(ROW_TEST_UNIT_READY),
 	[0x03] = AT(ROW_REQUEST_SENSE),
+	[0x04] = AT(ROW_FORMAT_UNIT),
 	[0x08] = AT(ROW_READ6),
 	[0x0a] = AT(ROW_WRITE6),
 	[0x12] = AT(ROW_INQUIRY),
@@ -306,6 +357,8 @@ static const uint8_t first_row[256] = {
 	[0x17] = AT(ROW_RELEASE6),
 	[0x1a] = AT(ROW_MODE_SENSE6),
 	[0x1b] = AT(ROW_START_STOP_UNIT),
+	[0x1c] = AT(ROW_RECEIVE_DIAGNOSTIC),
+	[0x1d] = AT(ROW_SEND_DIAGNOSTIC),
 	[0x1e] = AT(ROW_PREVENT_ALLOW),
 	[0x25] = AT(ROW_READ_CAPACITY10),
 	[0x28] = AT(ROW_READ10),
@@ -314,8 +367,12 @@ static const uint8_t first_row[256] = {
 	[0x2f] = AT(ROW_VERIFY10),
 	[0x34] = AT(ROW_PRE_FETCH10),
 	[0x35] = AT(ROW_SYNC_CACHE10),
+	[0x37] = AT(ROW_READ_DEFECT10),
+	[0x3b] = AT(ROW_WRITE_BUFFER),
+	[0x3c] = AT(ROW_READ_BUFFER),
 	[0x41] = AT(ROW_WRITE_SAME10),
 	[0x42] = AT(ROW_UNMAP),
+	[0x48] = AT(ROW_SANITIZE_OVERWRITE),
 	[0x4d] = AT(ROW_LOG_SENSE),
 	[0x55] = AT(ROW_MODE_SELECT10),
 	[0x56] = AT(ROW_RESERVE10),
@@ -340,31 +397,9 @@ static const uint8_t first_row[256] = {
 	[0xaa] = AT(ROW_WRITE12),
 	[0xae] = AT(ROW_WRITE_VERIFY12),
 	[0xaf] = AT(ROW_VERIFY12),
+	[0xb7] = AT(ROW_READ_DEFECT12),
 };
 /* clang-format on */
-
-enum scsi_access scsi_access_class(const struct scsi_op *op, const uint8_t *cdb)
-{
-	switch ((enum scsi_access)op->access) {
-	case ACCESS_START: /* START=1 with POWER CONDITION 0 (SBC-3 table 13) */
-		return (cdb[4] & 0xf1) == 0x01 ? ACCESS_ALWAYS : ACCESS_WRITE;
-	case ACCESS_PREVENT:
-		return cdb[4] & 0x03 ? ACCESS_WRITE : ACCESS_ANY;
-	default:
-		return op->access;
-	}
-}
-
-uint32_t scsi_access_conflicts(const struct scsi_op *op, const uint8_t *cdb)
-{
-	static const uint32_t conflicts[ACCESSES] = {
-		[ACCESS_ALWAYS] = GATE_RESERVED,
-		[ACCESS_READ] = GATE_RESERVED | GATE_NO_READ,
-		[ACCESS_WRITE] = GATE_RESERVED | GATE_NO_READ | GATE_NO_WRITE,
-	};
-
-	return conflicts[scsi_access_class(op, cdb)];
-}
 
 const struct scsi_op *scsi_op_table(unsigned *ret_n)
 {
@@ -408,50 +443,4 @@ const struct scsi_op *scsi_op_lookup(const struct scsi_request *rq, struct scsi_
 	/* SPC-4 4.2: an opcode with other service actions is there, so the field is at fault. */
 	*ret = any ? sense_invalid_field_bit(1, 4) : sense_invalid_opcode();
 	return NULL;
-}
-
-/* Points at the first bit that may not be set; false: it lies beyond this CDB. */
-static bool reserved_bit(const struct scsi_op *op, const uint8_t *cdb, struct scsi_sense *ret)
-{
-	for (uint16_t i = 1; i < op->cdb_length; i++) {
-		unsigned bad = cdb[i] & ~(unsigned)op->usage[i];
-
-		if (i == 1 && (op->flags & OP_LUN_BITS))
-			bad &= 0x1f;
-		if (!bad)
-			continue;
-		/* SPC-4 4.5.2.4.2: the leftmost bit of the field in error. */
-		*ret = sense_invalid_field_bit(i, (uint8_t)(31 - __builtin_clz(bad)));
-		return true;
-	}
-	return false;
-}
-
-bool scsi_op_check(const struct scsi_op *op, const struct scsi_request *rq, struct scsi_sense *ret)
-{
-	uint64_t cdb[2], usage[2];
-
-	if (((op->flags & OP_CHANGES) && rq->read_only) ||
-	    ((op->flags & OP_SHARED) && rq->itl && rq->itl->read_only)) {
-		*ret = sense_write_protected();
-		return false;
-	}
-	if (rq->cdb_length < op->cdb_length) {
-		*ret = sense_make(SENSE_ILLEGAL_REQUEST, 0x2400);
-		return false;
-	}
-	/* Two words hold every CDB of the table (16 bytes are always there); only what has a bit
-	 * too many, be it behind the end of a shorter CDB, is looked at byte by byte. */
-	memcpy(cdb, rq->cdb, sizeof(cdb));
-	memcpy(usage, op->usage, sizeof(usage));
-	if (!((cdb[0] & ~usage[0]) | (cdb[1] & ~usage[1])))
-		return true;
-	return !reserved_bit(op, rq->cdb, ret);
-}
-
-const struct scsi_op *scsi_op_find(const struct scsi_request *rq, struct scsi_sense *ret)
-{
-	const struct scsi_op *op = scsi_op_lookup(rq, ret);
-
-	return op && scsi_op_check(op, rq, ret) ? op : NULL;
 }

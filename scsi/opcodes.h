@@ -46,6 +46,7 @@ enum scsi_op_flags {
 			      nexus whose LUN map is read-only; not for a read-only LU, nor with
 			      SWP=1, which MODE SELECT takes back */
 	OP_NONE = 512,     /* filled in, and nothing of the others */
+	OP_MENDS = 2048,   /* also where a FORMAT UNIT or SANITIZE has failed */
 	OP_ATOMIC = 1024,  /* offered only where the store never tears a write */
 };
 
@@ -126,6 +127,20 @@ struct scsi_plan spc_plan_report_luns(const struct scsi_request *rq);
 struct scsi_plan spc_plan_request_sense(const struct scsi_request *rq);
 struct scsi_plan spc_plan_report_opcodes(const struct scsi_request *rq);
 struct scsi_plan spc_plan_report_tmfs(const struct scsi_request *rq);
+struct scsi_plan spc_plan_send_diagnostic(const struct scsi_request *rq);
+struct scsi_plan spc_params_send_diagnostic(const struct scsi_request *rq, const uint8_t *list,
+					    size_t n);
+struct scsi_plan spc_plan_receive_diagnostic(const struct scsi_request *rq);
+struct scsi_plan spc_plan_read_buffer(const struct scsi_request *rq);
+struct scsi_plan spc_plan_write_buffer(const struct scsi_request *rq);
+struct scsi_plan spc_params_write_buffer(const struct scsi_request *rq, const uint8_t *list,
+					 size_t n);
+struct scsi_plan sbc_plan_read_defect(const struct scsi_request *rq);
+struct scsi_plan media_plan_format(const struct scsi_request *rq);
+struct scsi_plan media_params_format(const struct scsi_request *rq, const uint8_t *list, size_t n);
+struct scsi_plan media_plan_sanitize(const struct scsi_request *rq);
+struct scsi_plan media_params_overwrite(const struct scsi_request *rq, const uint8_t *list,
+					size_t n);
 struct scsi_plan mode_plan_sense(const struct scsi_request *rq);
 struct scsi_plan mode_plan_select(const struct scsi_request *rq);
 struct scsi_plan mode_params_select(const struct scsi_request *rq, const uint8_t *list, size_t n);

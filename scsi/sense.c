@@ -104,6 +104,14 @@ struct scsi_sense sense_not_ready(int why)
 		return sense_make(SENSE_NOT_READY, 0x0402);
 	case LU_EJECTED:
 		return sense_medium_not_present();
+	case LU_FORMATTING:
+		return sense_make(SENSE_NOT_READY, 0x0404);
+	case LU_SANITIZING:
+		return sense_make(SENSE_NOT_READY, 0x041b);
+	case LU_FORMAT_FAILED:
+		return sense_make(SENSE_MEDIUM_ERROR, 0x3101);
+	case LU_SANITIZE_FAILED:
+		return sense_make(SENSE_MEDIUM_ERROR, 0x3103);
 	}
 	return sense_make(SENSE_NOT_READY, 0x0400);
 }

@@ -8,6 +8,7 @@
  */
 #include "daemon/base/bytes.h"
 #include "scsi/cdb.h"
+#include "scsi/media.h"
 #include "scsi/opcodes.h"
 #include "scsi/scsi.h"
 #include "scsi/vpd.h"
@@ -117,7 +118,7 @@ struct scsi_plan spc_plan_request_sense(const struct scsi_request *rq)
 	else if (itl_ua_take(rq->itl, &asc_ascq))
 		sense = sense_unit_attention(asc_ascq);
 	else
-		sense = sense_not_ready(atomic_load(&rq->lu->not_ready));
+		sense = media_not_ready(rq->lu);
 	return plan_answer(sense_encode(&sense, descriptor, rq->answer), allocation);
 }
 

@@ -170,6 +170,8 @@ static size_t build_characteristics(const struct scsi_request *rq, uint8_t *out)
 {
 	memset(out, 0, 60);
 	put_be16(out, rq->geo->rotational ? 7200 : 0x0001);
+	/* WABEREQ 01b: blocks read after BLOCK ERASE without being written first. */
+	out[3] = rq->geo->thin && rq->geo->unmap_granularity ? 0x40 : 0;
 	out[4] = 0x03; /* FUAB; VBULS: VERIFY compares unmapped blocks with what a read gives */
 	return 60;
 }

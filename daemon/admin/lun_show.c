@@ -25,6 +25,14 @@ static const char *condition(const struct node_lu *l)
 		return "stopped";
 	case LU_EJECTED:
 		return "ejected";
+	case LU_FORMATTING:
+		return "formatting";
+	case LU_SANITIZING:
+		return "sanitizing";
+	case LU_FORMAT_FAILED:
+		return "format failed";
+	case LU_SANITIZE_FAILED:
+		return "sanitize failed";
 	}
 	return "unknown";
 }

@@ -15,8 +15,7 @@ limit=120
 skips='
 any ExtendedCopy.* EXTENDED COPY is not offered yet
 any ReceiveCopyResults.* EXTENDED COPY is not offered yet
-any ReadDefectData* READ DEFECT DATA is not offered yet
-any Sanitize.* SANITIZE is not offered yet
+any Sanitize.CryptoErase nothing is encrypted
 thin WriteAtomic16.* a file promises no atomic writes; they run on a ram unit
 ram4 WriteAtomic16.VPD a physical block has only one logical one
 thin GetLBAStatus.UnmapSingle its second half asks for the block behind the one it means where a physical block has several
@@ -28,6 +27,8 @@ any iSCSITMF.LUNResetSimpleAsync it fails unless both answers come in one read o
 # Tests that leave out a part of themselves.
 parts='
 ReadOnly.ReadOnlySBC a read-only file is not thin: no UNMAP
+Sanitize.Readonly CRYPTO ERASE is not offered: nothing is encrypted
+Sanitize.Reservations CRYPTO ERASE is not offered: nothing is encrypted
 WriteSame10.ZeroBlocks no blocks are refused: WSNZ=1
 WriteSame16.ZeroBlocks no blocks are refused: WSNZ=1
 '
@@ -35,12 +36,14 @@ WriteSame16.ZeroBlocks no blocks are refused: WSNZ=1
 # Which suites run on which kind besides the thin unit, which gets all.
 on_four='Read[0-9C]*|Write[0-9SV]*|Verify*|CompareAndWrite.*|OrWrite.*|Unmap.*|GetLBAStatus.*|Prefetch*|Mandatory.*|Inquiry.*|iSCSI[Rcd]*'
 on_ram='CompareAndWrite.*|OrWrite.*|WriteAtomic16.*|WriteSame*|MultipathIO.CompareAndWrite*|Unmap.*'
+# An overwrite that lasts some ten seconds, for the resets in the midst of it.
+on_erase='Sanitize.Reset'
 on_ram4='WriteAtomic16.*'
 on_removable='PreventAllow.*|StartStopUnit.*|NoMedia.*|TestUnitReady.*|ModeSense6.*|Mandatory.*'
 on_read_only='ReadOnly.*'
 on_slow='iSCSITMF.*'
 # On the thin unit these have nothing to do, or find nothing in progress.
-not_on_thin='PreventAllow.*|StartStopUnit.*|NoMedia.*|ReadOnly.*|iSCSITMF.*'
+not_on_thin='Sanitize.Reset|PreventAllow.*|StartStopUnit.*|NoMedia.*|ReadOnly.*|iSCSITMF.*'
 
 # matches NAME PATTERN[|PATTERN]...
 matches() {
@@ -109,8 +112,9 @@ lus[-1]=${lus[-1]/'size = "64MiB"; create = true;'/'read_only = true;'}
 truncate -s 64M "$dir/read-only.img"
 lu slow 'type = "ram"' 'size = "64MiB"' 'fault = "delay ms=1500 kind=write"'
 lu ram 'type = "ram"' 'size = "256MiB"'
+lu erase 'type = "ram"' 'size = "64MiB"' 'fault = "delay ms=150 kind=write"'
 lu ram4 'type = "ram"' 'size = "256MiB"' 'block_size = 4096'
-target "$iqn" 1=thin 2=four 3=removable 4=read-only 5=slow 6=ram 7=ram4
+target "$iqn" 1=thin 2=four 3=removable 4=read-only 5=slow 6=ram 7=ram4 8=erase
 configure
 start_hawserd
 
@@ -125,6 +129,7 @@ for name in "${names[@]}"; do
 	! matches "$name" "$on_read_only" || one read-only 4 "$name"
 	! matches "$name" "$on_ram" || one ram 6 "$name"
 	! matches "$name" "$on_ram4" || reason_to_skip ram4 "$name" >/dev/null || one ram4 7 "$name"
+	! matches "$name" "$on_erase" || one erase 8 "$name"
 	! matches "$name" "$on_slow" || one slow 5 "$name"
 done
 stop_hawserd

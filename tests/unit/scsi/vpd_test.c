@@ -180,7 +180,7 @@ END_TEST
 
 START_TEST(characteristics)
 {
-	uint8_t want[64] = { 0, 0xb1, 0, 0x3c, 0, 1, 0, 0, 3 };
+	uint8_t want[64] = { 0, 0xb1, 0, 0x3c, 0, 1, 0, 0x40, 3 };
 
 	plan_setup();
 	ck_answer(VPD(0xb1), want, 64);
