@@ -160,8 +160,40 @@ START_TEST(removable)
 }
 END_TEST
 
+/* The device is the same by whatever portal: hosts pair their paths by that. */
+START_TEST(same_by_each_portal)
+{
+	COVERS("S-038");
+	static const char *const cdbs[] = { "12 00 00 00 60 00", "12 01 80 00 ff 00",
+					    "a0 00 00 00 00 00 00 00 10 00 00 00",
+					    "9e 10 00 00 00 00 00 00 00 00 00 00 00 20 00 00" };
+	uint16_t ports[] = { server.port, server.port2, server.port6 };
+	static uint8_t first[4][4096], in[4096];
+
+	for (unsigned n = 0; n < 3 && ports[n]; n++) {
+		struct ini *i = connect_to(ports[n]);
+
+		ck_assert_int_eq(try_login(i, &(struct ini_login){ .target = T_MAIN }), 0);
+		ready(i, LUN_RAM);
+		for (unsigned k = 0; k < 4; k++) {
+			struct ini_scsi s;
+
+			cdb_of(&s, cdbs[k]);
+			memset(in, 0, sizeof(in));
+			s.in = n ? in : first[k];
+			s.edtl = sizeof(in);
+			run_good(i, &s);
+			ck_assert(s.received);
+			ck_assert_msg(!n || !memcmp(in, first[k], sizeof(in)), "%s at portal %u",
+				      cdbs[k], n);
+		}
+	}
+}
+END_TEST
+
 void lun_suite(TCase *c)
 {
+	add(c, same_by_each_portal);
 	add_table(c, addressing, addresses);
 	add(c, without_lun_0);
 	add(c, each_its_own);

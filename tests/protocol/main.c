@@ -57,6 +57,7 @@ static const struct {
 	{ "unh_data_in", unh_data_in_suite },
 	{ "unh_tasks", unh_tasks_suite },
 	{ "unh_reassign", unh_reassign_suite },
+	{ "unh_recovery", unh_recovery_suite },
 	{ "unh_ping", unh_ping_suite },
 	{ "unh_digest", unh_digest_suite },
 	{ "unh_text", unh_text_suite },
