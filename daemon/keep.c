@@ -55,6 +55,7 @@ static void committed(struct state_commit *c)
 }
 
 /* The texts of a registration lie in the table, and in keys. 0 or -ENOMEM. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): borrowed by an object that owns its texts */
 static int put_table(struct state_change *ch, char *naa, const struct pr_table *t)
 {
 	struct state_registration *regs = calloc(t->n, sizeof(*regs));

@@ -24,7 +24,7 @@ static size_t read_keys(const struct pr_table *t, uint8_t *out)
 {
 	unsigned n = t ? t->n : 0;
 
-	put_header(t, n * 8, out);
+	put_header(t, (size_t)8 * n, out);
 	for (unsigned i = 0; i < n; i++)
 		put_be64(out + HEADER + (size_t)8 * i, t->regs[i].key);
 	return HEADER + (size_t)8 * n;

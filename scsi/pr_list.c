@@ -234,6 +234,15 @@ static bool admitted(const struct parse *p, const char *name)
 	return !p->n->neighbours || p->n->neighbours->admits(p->n, name);
 }
 
+/* One port, or all that are known of the name; false: none is. */
+static bool add_named(struct parse *p, const char *name, const char *port, bool all_ports)
+{
+	if (!*port)
+		return add_known_ports(p, name, all_ports);
+	add_initiator(p, port, all_ports);
+	return true;
+}
+
 static void parse_spec(struct parse *p, bool all_ports)
 {
 	char name[NAME_MAX_LENGTH + 1], port[SCSI_PORT_NAME];
@@ -251,11 +260,8 @@ static void parse_spec(struct parse *p, bool all_ports)
 		uint16_t field = (uint16_t)at;
 
 		length = id_length(p, at);
-		if (!length || !take_id(p->list + at, length, name, port) || !admitted(p, name))
-			wrong(p, sense_invalid_parameter(field));
-		else if (*port)
-			add_initiator(p, port, all_ports);
-		else if (!add_known_ports(p, name, all_ports))
+		if (!length || !take_id(p->list + at, length, name, port) || !admitted(p, name) ||
+		    !add_named(p, name, port, all_ports))
 			wrong(p, sense_invalid_parameter(field));
 	}
 }

@@ -210,20 +210,17 @@ static void run_reserve6(struct pr_op *op, const struct pr_table *now)
 	struct itl *by = reserved_by(op->lu), *itl = op->task->itl;
 	bool reserve = op->rq.action == PR_RESERVE6;
 
+	bool passes = pr_is_holder(now, own) ||
+		      (own >= 0 && now->type != PR_NONE && pr_registrants(now->type));
+
 	op->out.status = SCSI_GOOD;
-	if (pr_is_holder(now, own) || (own >= 0 && now->type && pr_registrants(now->type))) {
-		finish(op);
-	} else if (now && now->n) {
+	if (!passes && ((now && now->n) || (reserve && by && by != itl)))
 		op->out.status = SCSI_RESERVATION_CONFLICT;
-		finish(op);
-	} else if (reserve && by && by != itl) {
-		op->out.status = SCSI_RESERVATION_CONFLICT;
-		finish(op);
-	} else if (reserve || by == itl) {
+	else if (!passes && (reserve || by == itl)) {
 		set_reserved(op, reserve ? itl : NULL);
-	} else { /* RELEASE by another: nothing to release */
-		finish(op);
+		return;
 	}
+	finish(op); /* RELEASE by another has nothing to release */
 }
 
 static void run_out(struct pr_op *op, const struct pr_table *now)

@@ -284,8 +284,12 @@ int server_start(struct server *s, const char *config(const struct server *s))
 
 int server_kill_and_restart(struct server *s)
 {
+	char log[128];
+
 	kill(s->pid, SIGKILL);
 	waitpid(s->pid, NULL, 0);
+	snprintf(log, sizeof(log), "%s/log", s->dir);
+	unlink(log); /* its first line of service is another's */
 	return launch(s);
 }
 

@@ -444,8 +444,8 @@ START_TEST(allocation_lengths)
 		uint32_t n = pr_in(A, action, sizeof(whole), whole);
 
 		ck_assert_uint_lt(n, sizeof(whole));
-		for (uint16_t length = 0; length <= n + 8; length++) {
-			uint32_t came = pr_in(A, action, length, part);
+		for (uint32_t length = 0; length <= n + 8; length++) {
+			uint32_t came = pr_in(A, action, (uint16_t)length, part);
 
 			ck_assert_uint_eq(came, length < n ? length : n);
 			ck_assert(!memcmp(part, whole, came));
