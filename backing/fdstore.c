@@ -59,6 +59,9 @@ int fd_store_setup(struct fd_store *s, const struct backing_params *p, char **re
 	const char *reason = NULL;
 	int rc;
 
+	pthread_mutex_init(&s->flush_lock, NULL);
+	list_init(&s->flush_next);
+	list_init(&s->flush_group);
 	s->engine = engine_find(p->engine, &reason);
 	if (!s->engine)
 		return why(ret_why, -ENOTSUP, "%s: engine %s: %s", p->path,
@@ -96,6 +99,7 @@ void fd_store_free(struct fd_store *s)
 	fd_disk_put(s->disk);
 	if (s->fd >= 0)
 		close(s->fd);
+	pthread_mutex_destroy(&s->flush_lock);
 	free(s->path);
 	free(s);
 }
@@ -137,9 +141,13 @@ void fd_queue_close(struct backing_queue *bq)
 
 void fd_finish(struct backing_io *io, int result)
 {
-	result = fd_sync_result(fd_queue_of(io)->store, io, result);
+	struct fd_store *s = fd_queue_of(io)->store;
+
+	result = fd_sync_result(s, io, result);
 	/* A quota that is used up is a full store to whoever writes: one way to report it. */
 	io->result = result == -EDQUOT ? -ENOSPC : result;
+	if (io->kind == BACKING_FLUSH)
+		fd_flush_ended(s, io->result);
 	io->done(io);
 }
 
@@ -199,9 +207,9 @@ void fd_offload(struct fd_queue *q, struct backing_io *io)
 	offload_submit(q->store->offload, &s->job);
 }
 
-void fd_submit(struct backing_queue *bq, struct backing_io *io)
+void fd_send_down(struct backing_io *io)
 {
-	struct fd_queue *q = container_of(bq, struct fd_queue, q);
+	struct fd_queue *q = fd_queue_of(io);
 	struct fd_state *s = fd_state(io);
 	bool rw = io->kind == BACKING_READ || io->kind == BACKING_WRITE;
 
@@ -216,4 +224,12 @@ void fd_submit(struct backing_queue *bq, struct backing_io *io)
 		fd_offload(q, io);
 	else
 		q->engine->submit(q, io);
+}
+
+void fd_submit(struct backing_queue *bq, struct backing_io *io)
+{
+	struct fd_store *s = container_of(bq, struct fd_queue, q)->store;
+
+	if (io->kind != BACKING_FLUSH || fd_flush_begin(s, io))
+		fd_send_down(io);
 }

@@ -12,6 +12,7 @@
 #include "backing/backing.h"
 #include "backing/offload.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #if HAWSER_WITH_AIO
 #include <libaio.h>
@@ -51,14 +52,18 @@ struct fd_store {
 	struct backing b;
 	int fd;
 	bool device;
-	bool direct;          /* O_DIRECT */
-	bool memory;          /* tmpfs: I/O is copying and never blocks */
-	bool local;           /* a call with RWF_NOWAIT, or to io_uring, waits for no server */
-	bool preallocated;    /* or a device: writes do not allocate */
-	atomic_bool nowait;   /* RWF_NOWAIT is understood: I/O need not block the caller */
-	atomic_int lost;      /* negative errno: a write-back has failed, see fdsync.c */
-	uint32_t block_size;  /* of the LU, bytes */
-	uint32_t memory_unit; /* alignment of buffers for direct I/O, bytes */
+	bool direct;        /* O_DIRECT */
+	bool memory;        /* tmpfs: I/O is copying and never blocks */
+	bool local;         /* a call with RWF_NOWAIT, or to io_uring, waits for no server */
+	bool preallocated;  /* or a device: writes do not allocate */
+	atomic_bool nowait; /* RWF_NOWAIT is understood: I/O need not block the caller */
+	atomic_int lost;    /* negative errno: a write-back has failed, see fdsync.c */
+	pthread_mutex_t flush_lock; /* the three below, see fdsync.c */
+	bool flushing;
+	struct list flush_next;  /* backing_io.node: came while one was under way */
+	struct list flush_group; /* those that share the one under way */
+	uint32_t block_size;     /* of the LU, bytes */
+	uint32_t memory_unit;    /* alignment of buffers for direct I/O, bytes */
 	const struct fd_engine *engine;
 	struct fd_chain chains[FD_PURPOSES];
 	struct offload_queue *offload;
@@ -129,10 +134,15 @@ void fd_submit(struct backing_queue *q, struct backing_io *io);
 void fd_store_close(struct backing *b);
 void fd_finish(struct backing_io *io, int result); /* runs done */
 void fd_offload(struct fd_queue *q, struct backing_io *io);
+void fd_send_down(struct backing_io *io); /* to the engine, or whoever does it */
 int fd_open_path(const struct backing_params *p, int flags, unsigned mode); /* fd or -errno */
 
 /* fdsync.c: what an io that has ended with result is to report. */
 int fd_sync_result(struct fd_store *s, const struct backing_io *io, int result);
+/* May this flush go down? Else it waits and is submitted, or ended, with others later. */
+bool fd_flush_begin(struct fd_store *s, struct backing_io *io);
+/* A flush that went down has ended so; before its own done. */
+void fd_flush_ended(struct fd_store *s, int result);
 
 /* admit.c */
 /* The disk that a device number belongs to. */

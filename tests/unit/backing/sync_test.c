@@ -65,6 +65,45 @@ START_TEST(a_lost_write_is_not_forgotten)
 }
 END_TEST
 
+/* Flushes that come while one is under way end after it and know what it knows. */
+START_TEST(one_flush_at_a_time)
+{
+	struct backing_params p = { .type = "file",
+				    .path = temp_path("/tmp", "sync"),
+				    .size = MIB,
+				    .create = true,
+				    .cache = BACKING_CACHE_BUFFERED,
+				    .block_size = 512 };
+	const int error = _i ? -EIO : 0;
+	struct try first = make_try(BACKING_FLUSH, 0, 0), later[3];
+	struct fd_store *s;
+	struct rig r;
+
+	COVERS("SB-022");
+	rig_start(&r);
+	rig_open(&r, &p);
+	s = container_of(r.b, struct fd_store, b);
+	first.io.queue = r.q; /* the kernel has it */
+	first.io.done = try_done;
+	ck_assert(fd_flush_begin(s, &first.io));
+	for (int i = 0; i < 3; i++) {
+		later[i] = make_try(BACKING_FLUSH, 0, 0);
+		try_submit(&r, &later[i]);
+	}
+	for (int i = 0; i < 20; i++)
+		reactor_turn(r.reactor, 0);
+	ck_assert(!later[0].ended && !later[1].ended && !later[2].ended);
+	ck_assert_int_eq(do_plain(&r, BACKING_TRIM, 0, 4096), 0); /* others go on */
+	fd_finish(&first.io, error);
+	ck_assert(first.ended);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(try_wait(&r, &later[i]), error);
+	ck_assert_int_eq(do_plain(&r, BACKING_FLUSH, 0, 0), error);
+	rig_end(&r);
+	unlink(p.path);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("sync");
@@ -72,6 +111,7 @@ static Suite *suite(void)
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, a_lost_write_is_not_forgotten, 0, sizeof(cases) / sizeof(cases[0]));
+	tcase_add_loop_test(tc, one_flush_at_a_time, 0, 2);
 	suite_add_tcase(s, tc);
 	return s;
 }
