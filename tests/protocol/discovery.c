@@ -295,16 +295,23 @@ START_TEST(no_keys_of_a_vendor)
 }
 END_TEST
 
-/* One that names the target of a normal session leaves that alone, too: hosts use one ISID for
- * both. */
+/* One that names its target is under the rules of normal sessions: with the ISID of one it takes
+ * its place, and the reverse (RFC 7143 7.4.2.2). Hosts that use one ISID for all name none. */
 START_TEST(named_discovery)
 {
-	COVERS("N-036");
+	COVERS("N-037");
 	struct ini *normal = session_as(BASE "test", T_MAIN), *i = connect_to(server.port);
 
 	memcpy(i->isid, normal->isid, 6);
 	ck_assert_int_eq(
 	    login_status(login_step(i, OP_TO_FULL, NAMES(T_MAIN) "\nSessionType=Discovery")), 0);
+	expect_close(normal);
+	normal = connect_to(server.port);
+	memcpy(normal->isid, i->isid, 6);
+	ck_assert_int_eq(
+	    try_login(normal, &(struct ini_login){ .initiator = BASE "test", .target = T_MAIN }),
+	    0);
+	expect_close(i);
 	still_works(normal);
 }
 END_TEST

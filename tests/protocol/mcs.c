@@ -2,10 +2,23 @@
 /* Sessions of several connections: what the tests of them share. */
 #include "tests/protocol/mcs.h"
 
+static void acknowledge(struct ini *i)
+{
+	struct bhs_nop h;
+
+	if (i->fd < 0 || !i->full_feature)
+		return;
+	ini_nop(i, &h, true);
+	put_be32(h.itt, ISCSI_TAG_RESERVED);
+	ini_send(i, (uint8_t *)&h, NULL, 0); /* it may be closed by now */
+}
+
 struct ini *mcs_on(struct mcs *m, unsigned k)
 {
 	struct ini *i = m->c[k];
 
+	if (m->last != i)
+		acknowledge(m->last);
 	i->cmdsn = m->last->cmdsn;
 	i->itt = m->last->itt;
 	m->last = i;

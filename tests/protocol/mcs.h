@@ -20,7 +20,8 @@ struct mcs {
 
 /* keys beside MaxConnections and the times; NULL: InitialR2T=No, ImmediateData=Yes */
 void mcs_open(struct mcs *m, unsigned n, const char *keys);
-/* The connection, with the session's numbers. */
+/* The connection, with the session's numbers. What the one used before has heard is acknowledged:
+ * some responses wait for that. */
 struct ini *mcs_on(struct mcs *m, unsigned k);
 /* A new TCP connection logs in as CID k; the status. */
 int mcs_join(struct mcs *m, unsigned k);

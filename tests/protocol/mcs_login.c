@@ -61,8 +61,7 @@ START_TEST(logout_own)
 	expect_close(m.c[0]);
 	mcs_on(&m, 1);
 	send_data_out(m.c[1], &d);
-	/* Tasks of the session have ended without it (7.6), said before anything else. */
-	ck_assert_uint_eq(sense_of(expect(m.c[1], ISCSI_OP_SCSI_RESPONSE)), 0);
+	expect_status(m.c[1], d.itt, 0);
 	ready(m.c[1], LUN_RAM);
 	expect_content(m.c[1], LUN_RAM, 201, 1, data);
 	expect_nothing(m.c[1]);

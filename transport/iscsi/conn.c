@@ -226,13 +226,10 @@ static void keep_alive(struct iscsi_conn *c)
 		pinged = false;
 	}
 	if (!pinged && idle >= interval) {
-		c->next_ping++;
-		c->next_ping += c->next_ping == ISCSI_TAG_RESERVED;
-		if (!ffp_nop_in(c, c->next_ping)) {
+		if (!ffp_ping(c)) {
 			iscsi_conn_terminate(c, false);
 			return;
 		}
-		c->ping_ttt = c->next_ping;
 		set_deadline(c, timeout);
 		return;
 	}
@@ -367,9 +364,12 @@ static void maybe_reap(struct iscsi_conn *c)
 void iscsi_control_sent(struct iscsi_conn *c, struct iscsi_pdu *pdu)
 {
 	struct iscsi_task *t = pdu->task;
-	bool close_after = pdu->close_after;
+	bool close_after = pdu->close_after, fenced = pdu->fenced;
+	uint32_t statsn = get_be32(((const struct bhs *)(const void *)pdu->bhs)->cmdsn);
 
 	pdu_put(pdu);
+	if (fenced)
+		ffp_fence_sent(c, statsn);
 	if (t) {
 		t->response = NULL;
 		ffp_task_free(t);

@@ -97,6 +97,8 @@ struct iscsi_conn {
 	uint16_t cid;                        /* [H] */
 	uint32_t statsn;                     /* [H] the next to be used */
 	uint32_t exp_statsn;                 /* [H] acknowledged by the initiator */
+	uint32_t fence_statsn;               /* [D] what exp_statsn must reach, if noted */
+	bool fence_noted;                    /* [D] */
 	struct iscsi_keys keys;              /* [H] */
 	struct sockaddr_storage peer, local; /* [R] */
 	unsigned n_tasks;                    /* [R] tasks that refer to this connection */

@@ -95,7 +95,8 @@ static bool same_address(const struct iscsi_session *a, const struct iscsi_sessi
 
 static bool same_place(const struct iscsi_session *a, const struct iscsi_session *b)
 {
-	if (a->discovery != b->discovery || a->tpgt != b->tpgt ||
+	/* A named discovery session is under the rules of normal ones (RFC 7143 7.4.2.2). */
+	if ((a->discovery != b->discovery && !a->target_name[0]) || a->tpgt != b->tpgt ||
 	    memcmp(a->isid, b->isid, sizeof(a->isid)) != 0 ||
 	    strcmp(a->initiator, b->initiator) != 0 || strcmp(a->target_name, b->target_name) != 0)
 		return false;

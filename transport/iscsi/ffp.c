@@ -222,7 +222,7 @@ static int bad_digest(struct iscsi_conn *c, struct iscsi_rx *rx, const struct ff
 	return 0;
 }
 
-int iscsi_rx_data(struct iscsi_conn *c, struct iscsi_rx *rx, bool digest_good)
+static int take_data(struct iscsi_conn *c, struct iscsi_rx *rx, bool digest_good)
 {
 	const struct ffp_op *op = c->rx_op;
 	int err = 0;
@@ -249,5 +249,15 @@ int iscsi_rx_data(struct iscsi_conn *c, struct iscsi_rx *rx, bool digest_good)
 		err = op->data(c, rx);
 	if (!err && c->rx_counted && conn_is_full_feature(c) && !list_empty(&c->session->parked))
 		ffp_run_parked(c->session);
+	return err;
+}
+
+int iscsi_rx_data(struct iscsi_conn *c, struct iscsi_rx *rx, bool digest_good)
+{
+	int err = take_data(c, rx, digest_good);
+
+	/* An acknowledgement has come, or what a fence waits for has been stopped. */
+	if (!err && c->session && c->session->fence.state != FENCE_OPEN)
+		ffp_fence_look(c->session);
 	return err;
 }

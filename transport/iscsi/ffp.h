@@ -174,7 +174,23 @@ bool ffp_tmf_waits(const struct iscsi_conn *c, const struct iscsi_rx *rx);
 /* No answers on this connection (NULL: none of the session's). */
 void ffp_tmf_forget(struct iscsi_session *s, const struct iscsi_conn *c);
 
+/* ffp_fence.c */
+void ffp_fence_init(struct iscsi_session *s);
+/* This status must not overtake others, nor be overtaken. */
+bool ffp_fence_wanted(const struct iscsi_task *t);
+void ffp_fence_send(struct iscsi_pdu *p);
+/* The task's answer waits: FENCE_OPEN brings it to ffp_answer again. */
+void ffp_fence_hold(struct iscsi_task *t);
+/* It has gone out with this StatSN. */
+void ffp_fence_sent(struct iscsi_conn *c, uint32_t statsn);
+/* Something that a fence waits for may have happened. */
+void ffp_fence_look(struct iscsi_session *s);
+/* Responses of this connection (NULL: of all) will not be sent. */
+void ffp_fence_forget(struct iscsi_session *s, struct iscsi_conn *c);
+
 /* ffp_nop.c */
+/* Asks for a NOP-Out, unless that has been asked for. False: nothing could be queued. */
+bool ffp_ping(struct iscsi_conn *c);
 uint8_t ffp_nop_check(struct iscsi_conn *c, const struct iscsi_rx *rx);
 int ffp_nop_header(struct iscsi_conn *c, struct iscsi_rx *rx);
 int ffp_nop_data(struct iscsi_conn *c, struct iscsi_rx *rx);

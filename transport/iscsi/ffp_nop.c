@@ -77,6 +77,18 @@ void ffp_nop_undo(struct iscsi_conn *c, struct iscsi_rx *rx)
 	rx->pdu = NULL;
 }
 
+bool ffp_ping(struct iscsi_conn *c)
+{
+	if (c->ping_ttt != ISCSI_TAG_RESERVED)
+		return true;
+	c->next_ping++;
+	c->next_ping += c->next_ping == ISCSI_TAG_RESERVED;
+	if (!ffp_nop_in(c, c->next_ping))
+		return false;
+	c->ping_ttt = c->next_ping;
+	return true;
+}
+
 bool ffp_nop_in(struct iscsi_conn *c, uint32_t ttt)
 {
 	struct iscsi_pdu *p = pdu_get(c, ISCSI_OP_NOP_IN, ISCSI_TAG_RESERVED);

@@ -96,7 +96,7 @@ static struct iscsi_task *task_create(struct iscsi_conn *c, const struct bhs_scs
 	t->immediate = h->opcode & ISCSI_IMMEDIATE;
 	t->holds_slot = !t->immediate;
 	t->submitted = t->collecting = t->soliciting = t->sending = t->releasing = false;
-	t->dropping = t->failed = t->over = false;
+	t->dropping = t->failed = t->over = t->held = false;
 	t->unsolicited_final = h->flags & ISCSI_FINAL;
 	t->answer = ANSWER_NONE;
 	t->unsolicited_end = t->unsolicited_got = 0;
@@ -296,7 +296,10 @@ static void send_status(struct iscsi_task *t)
 	}
 	p->task = t;
 	t->response = p;
-	pdu_send(p);
+	if (ffp_fence_wanted(t))
+		ffp_fence_send(p);
+	else
+		pdu_send(p);
 }
 _Static_assert(SENSE_MAX + 2 <= PDU_INLINE, "sense data goes without an allocation");
 
@@ -317,6 +320,10 @@ void ffp_answer(struct iscsi_task *t)
 {
 	bool with_status = rides_on_data(t);
 
+	if (t->session->fence.state != FENCE_OPEN) {
+		ffp_fence_hold(t); /* RFC 7143 4.2.2.3.3 */
+		return;
+	}
 	if (was_slow(t))
 		ffp_remember_over(t->session, t->itt);
 	if (t->holds_slot && (t->answer == ANSWER_STATUS || with_status)) {
@@ -360,11 +367,15 @@ static void done(struct scsi_task *st)
 
 void ffp_task_free(struct iscsi_task *t)
 {
+	struct iscsi_session *s = t->session;
+
 	ffp_unlink(t);
 	if (t->submitted)
 		scsi_finish(&t->scsi);
 	free(t->long_cdb);
 	pool_put(t->ir->tasks, t);
+	if (s && s->fence.state != FENCE_OPEN)
+		ffp_fence_look(s);
 }
 
 void iscsi_data_complete(struct iscsi_task *t)

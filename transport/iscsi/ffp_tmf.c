@@ -112,13 +112,17 @@ static struct iscsi_pdu *answer_create(struct iscsi_conn *c, uint32_t itt, uint8
 	return p;
 }
 
-static int answer(struct iscsi_conn *c, uint32_t itt, uint8_t response)
+/* fenced: other responses of the session keep their place before and behind it (4.2.3.3 d). */
+static int answer(struct iscsi_conn *c, uint32_t itt, uint8_t response, bool fenced)
 {
 	struct iscsi_pdu *p = answer_create(c, itt, response);
 
 	if (!p)
 		return -ENOBUFS;
-	pdu_send(p);
+	if (fenced)
+		ffp_fence_send(p);
+	else
+		pdu_send(p);
 	return 0;
 }
 
@@ -174,7 +178,9 @@ static void tmf_done(struct scsi_tmf *scsi)
 			       scsi->information, sizeof(scsi->information));
 		if (p && scsi->response == TMF_COMPLETE)
 			close_connections(tmf, p);
-		if (p)
+		if (p && tmf->function != ISCSI_TMF_ABORT_TASK)
+			ffp_fence_send(p); /* 4.2.3.3 d */
+		else if (p)
 			pdu_send(p);
 		else
 			iscsi_conn_terminate(c, false);
@@ -351,7 +357,7 @@ int ffp_tmf_run(struct iscsi_conn *c, struct iscsi_rx *rx)
 		return begin(c, h, row, t);
 	if (!(h->opcode & ISCSI_IMMEDIATE))
 		session_free_slot(s);
-	return answer(c, get_be32(h->itt), (uint8_t)response);
+	return answer(c, get_be32(h->itt), (uint8_t)response, row->scope == SCOPE_LUN);
 }
 
 void ffp_tmf_forget(struct iscsi_session *s, const struct iscsi_conn *c)

@@ -26,6 +26,7 @@ struct iscsi_pdu {
 	uint8_t *heap;           /* freed by pdu_put */
 	bool takes_statsn;       /* StatSN advances when it goes out */
 	uint8_t dm_flags;        /* of the transport, set when it is queued */
+	bool fenced;             /* ffp_fence.c waits for its acknowledgement */
 	bool close_after;        /* terminate the connection once this has been sent */
 	struct iscsi_task *task; /* the task that ends when this has been sent */
 	struct list node;        /* of the transport's queue */

@@ -23,6 +23,7 @@ static void session_free(struct iscsi_session *s)
 {
 	s->ir->window_grown -= s->window - s->first_window;
 	reactor_timer_disarm(&s->timer);
+	reactor_timer_disarm(&s->fence.timer);
 	reactor_job_cancel(&s->reap);
 	list_del(&s->node);
 	policy_unref(s->policy);
@@ -58,6 +59,7 @@ struct iscsi_session *session_create(struct iscsi_conn *leading, const struct is
 	list_init(&s->conns);
 	list_init(&s->parked);
 	list_init(&s->tmfs);
+	ffp_fence_init(s);
 	list_init(&s->claims);
 	for (unsigned i = 0; i < SESSION_ITT_BUCKETS; i++)
 		list_init(&s->tasks[i]);
@@ -248,6 +250,7 @@ void session_stop_conn(struct iscsi_conn *c)
 	ffp_drop_parked(c->session, c);
 	ffp_abort_all(c->session, c);
 	ffp_tmf_forget(c->session, c);
+	ffp_fence_forget(c->session, c);
 }
 
 /* Takes the connection out, with all that it began. */
@@ -276,6 +279,7 @@ int session_join(struct iscsi_session *s, struct iscsi_conn *c)
 	list_add_tail(&s->conns, &c->session_node);
 	s->n_conns++;
 	c->session = s;
+	ffp_fence_look(s);
 	return 0;
 }
 
@@ -287,9 +291,12 @@ void session_lost_conn(struct iscsi_session *s, struct iscsi_conn *c, bool unexp
 		remember_lost(s, c->cid);
 		async_tell_lost(s, c->cid);
 	}
-	if (s->ending)
+	if (s->ending) {
 		session_maybe_free(s);
-	else if (s->n_conns)
+		return;
+	}
+	ffp_fence_look(s);
+	if (s->n_conns)
 		ffp_run_parked(s);
 	else if (s->nexus_live && !s->no_retention && s->retain_ms)
 		reactor_timer_arm(s->ir->reactor, &s->timer, s->retain_ms);
@@ -314,6 +321,7 @@ static void let_go(struct iscsi_session *s, const char *why)
 	ffp_drop_parked(s, NULL);
 	ffp_abort_all(s, NULL);
 	ffp_tmf_forget(s, NULL);
+	ffp_fence_forget(s, NULL);
 	if (s->nexus_live)
 		nexus_destroy(&s->nexus);
 	s->nexus_live = false;

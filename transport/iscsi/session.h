@@ -38,6 +38,14 @@ struct iscsi_session_key {
 	uint16_t tpgt;
 };
 
+/* ffp_fence.c: a response that others must not overtake. */
+enum fence_state {
+	FENCE_OPEN,
+	FENCE_BEFORE,  /* waits until all before it is acknowledged */
+	FENCE_SENDING, /* with the transport */
+	FENCE_BEHIND,  /* sent: what comes later waits until it is acknowledged */
+};
+
 struct iscsi_session {
 	struct list node;                     /* [R] ir->sessions */
 	struct list dir_node;                 /* [R] directory, under its lock */
@@ -79,12 +87,19 @@ struct iscsi_session {
 	size_t parked_bytes;           /* [D] data kept for them */
 	uint32_t over[SESSION_OVER];   /* [D] the latest at n_over - 1, modulo */
 	unsigned n_over;               /* [D] */
-	struct list tmfs;              /* [D] ffp_tmf.node: in progress */
-	unsigned n_tmfs;               /* [D] those included whose connection has gone */
-	struct list claims;            /* [D] claim_ticket.node, under the directory's lock */
-	uint64_t retain_ms;            /* [H] Time2Wait + Time2Retain; 0: ends at once */
-	struct reactor_timer timer;    /* [R] Time2Retain, when no connection is left */
-	struct reactor_job reap;       /* [R] */
+	struct session_fence {
+		uint8_t state;           /* enum fence_state */
+		bool hurried;            /* something waits, and the timer runs */
+		struct list queue;       /* iscsi_pdu.node: responses that wait */
+		struct iscsi_conn *conn; /* of the response that went out; NULL: it has gone */
+		struct reactor_timer timer;
+	} fence;                    /* [D] */
+	struct list tmfs;           /* [D] ffp_tmf.node: in progress */
+	unsigned n_tmfs;            /* [D] those included whose connection has gone */
+	struct list claims;         /* [D] claim_ticket.node, under the directory's lock */
+	uint64_t retain_ms;         /* [H] Time2Wait + Time2Retain; 0: ends at once */
+	struct reactor_timer timer; /* [R] Time2Retain, when no connection is left */
+	struct reactor_job reap;    /* [R] */
 	struct list tasks[SESSION_ITT_BUCKETS];          /* [R] iscsi_task.itt_node, by ITT */
 	struct it_nexus nexus;                           /* [H] unit attentions */
 	uint64_t reads, writes, read_bytes, write_bytes; /* [D] */
@@ -112,6 +127,7 @@ struct iscsi_task {
 	bool releasing;           /* release returned false, iscsi_task_released follows */
 	bool over;                /* and then the task is freed */
 	bool unsolicited_final;   /* no more comes unasked */
+	bool held;                /* its answer waits for a fence */
 	bool dropping;            /* what still arrives unasked is dropped */
 	bool failed;              /* by its data: ends with failure, whatever else */
 	uint8_t answer;           /* enum task_answer: waits for the rest of the unsolicited data */

@@ -129,17 +129,21 @@ START_TEST(side_by_side)
 }
 END_TEST
 
-/* A discovery session, even one that names the target, takes nobody's place. */
+/* A discovery session takes a normal one's place only if it names the target (RFC 7143 7.4.2.2). */
 START_TEST(discovery_beside)
 {
 	struct fake_initiator one, looking;
 
 	rig_start(&rig, NULL);
 	one = rig_login_isid(&rig, 1, NULL);
-	looking = fake_logged_in(&rig.net, FAKE_DISCOVERY "TargetName=" FAKE_TARGET "\n");
+	looking = fake_logged_in(&rig.net, FAKE_DISCOVERY);
 	ck_assert_uint_eq(sessions(), 2);
 	ck_assert_ptr_nonnull(looking.fc->c);
 	ck_assert_uint_eq(attention(&one), 0);
+	looking = fake_logged_in(&rig.net, FAKE_DISCOVERY "TargetName=" FAKE_TARGET "\n");
+	ck_assert_ptr_nonnull(looking.fc->c);
+	ck_assert(fake_closed(one.fc));
+	ck_assert_uint_eq(sessions(), 2);
 	rig_stop(&rig);
 }
 END_TEST
