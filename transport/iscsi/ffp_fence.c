@@ -90,6 +90,8 @@ static bool is_clear(struct iscsi_session *s)
 		return false;
 	if (s->fence.state == FENCE_BEHIND)
 		return !s->fence.conn || is_acknowledged(s, s->fence.conn);
+	if (session_live_conns(s) < 2) /* TCP keeps the order on one */
+		return true;
 	list_for_each (pos, &s->conns)
 		clear &= is_acknowledged(s, list_entry(pos, struct iscsi_conn, session_node));
 	return clear;
