@@ -129,25 +129,6 @@ START_TEST(side_by_side)
 }
 END_TEST
 
-/* A discovery session takes a normal one's place only if it names the target (RFC 7143 7.4.2.2). */
-START_TEST(discovery_beside)
-{
-	struct fake_initiator one, looking;
-
-	rig_start(&rig, NULL);
-	one = rig_login_isid(&rig, 1, NULL);
-	looking = fake_logged_in(&rig.net, FAKE_DISCOVERY);
-	ck_assert_uint_eq(sessions(), 2);
-	ck_assert_ptr_nonnull(looking.fc->c);
-	ck_assert_uint_eq(attention(&one), 0);
-	looking = fake_logged_in(&rig.net, FAKE_DISCOVERY "TargetName=" FAKE_TARGET "\n");
-	ck_assert_ptr_nonnull(looking.fc->c);
-	ck_assert(fake_closed(one.fc));
-	ck_assert_uint_eq(sessions(), 2);
-	rig_stop(&rig);
-}
-END_TEST
-
 /* Failing logins leave nothing. */
 START_TEST(failed_logins)
 {
@@ -499,6 +480,5 @@ SUITE_COVERS("P-020 P-132 P-140 P-164 S-001 S-002 S-003 S-004 S-005 S-006 S-007 
 	     "S-012 S-014 S-018 S-020 S-022 S-023 S-024 S-025 S-026 S-027 S-029 S-030 S-032 "
 	     "S-034 S-040 S-042 fault-D04 fault-D14 fault-D15 fault-L07");
 
-UNIT_MAIN("iscsi/session", reinstated, side_by_side, discovery_beside, failed_logins, lost,
-	  continued, retention_ends, connection_reinstated, two_connections, session_closed,
-	  reinstated_elsewhere, many)
+UNIT_MAIN("iscsi/session", reinstated, side_by_side, failed_logins, lost, continued, retention_ends,
+	  connection_reinstated, two_connections, session_closed, reinstated_elsewhere, many)
