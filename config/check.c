@@ -60,7 +60,7 @@ static int check_daemon(const struct config_daemon *d, struct config_error *err)
 			      "daemon: user \"%s\" needs store_paths, the folders where stores may "
 			      "be opened for it; add store_paths = \"/dev:/srv\"",
 			      d->user);
-	return 0;
+	return check_isns_servers(d, err);
 }
 
 static bool lu_name_good(const char *name)

@@ -123,3 +123,21 @@ int check_redirect(const struct config_target *t, struct config_error *err)
 			      t->name);
 	return 0;
 }
+
+/* A name would have to be looked up, which may take for ever. */
+int check_isns_servers(const struct config_daemon *d, struct config_error *err)
+{
+	const char *list = d->isns_servers ? d->isns_servers : "";
+	char word[CONFIG_ADDRESS_MAX];
+	struct config_address a;
+
+	while (config_next_address(&list, word))
+		if (config_parse_address(word, &a) || a.kind == ADDRESS_NAME ||
+		    config_address_is_wildcard(&a))
+			return refuse(
+			    err, NULL,
+			    "daemon: isns_servers: \"%s\" is not a numeric address; write "
+			    "\"192.0.2.7\" or \"[2001:db8::7]:3205\"",
+			    word);
+	return 0;
+}

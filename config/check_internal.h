@@ -51,6 +51,7 @@ static inline const char *where(const struct config_origin *o, char buf[static 3
 int check_accounts(const struct config *c, struct config_error *err);
 /* check_address.c: portals, and where logins to a target are sent. */
 int check_portal(const struct config *c, unsigned i, struct config_error *err);
+int check_isns_servers(const struct config_daemon *d, struct config_error *err);
 int check_redirect(const struct config_target *t, struct config_error *err);
 
 #endif

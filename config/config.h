@@ -37,8 +37,10 @@ struct config_daemon {
 	char *node_name;             /* used for names made up for new targets; the host name */
 	char *user;                  /* NULL: stay who we are; else drop to it after start */
 	char *store_paths;           /* NULL, or folders parted by ':' where the helper may open */
-	bool advertise_all_families; /* tell initiators also addresses of the other family */
-	unsigned n_discovery_access; /* none: everybody may discover */
+	char *isns_servers;          /* NULL: none; numeric addresses parted by blanks or commas */
+	unsigned isns_period_s, isns_esi_s; /* 600, 0 */
+	bool advertise_all_families;        /* tell initiators also addresses of the other family */
+	unsigned n_discovery_access;        /* none: everybody may discover */
 	struct config_access *discovery_access; /* initiator, network, account and any only */
 };
 

@@ -13,6 +13,7 @@
 #include "daemon/apply_internal.h"
 #include "daemon/base/log.h"
 #include "daemon/base/text.h"
+#include "daemon/isns/isns.h"
 #include "transport/iscsi/login.h"
 #include "transport/iscsi/policy.h"
 
@@ -100,10 +101,17 @@ static void publish(struct apply_run *run, void (*done)(struct iscsi_publish *p)
 				 "daemon"));
 }
 
+/* Others than the reactors that shall know of what is in force. */
+static void tell_others(struct apply_run *run)
+{
+	isns_update(run->daemon->isns, run->policy, &apply_wanted(run)->daemon);
+}
+
 static void republished(struct iscsi_publish *p)
 {
 	struct apply_run *run = p->arg;
 
+	tell_others(run);
 	policy_unref(run->policy);
 	run->policy = NULL;
 	end(run);
@@ -159,6 +167,7 @@ static void published(struct iscsi_publish *p)
 {
 	struct apply_run *run = p->arg;
 
+	tell_others(run);
 	policy_unref(run->policy);
 	run->policy = NULL;
 	apply_note_leaving(run);

@@ -22,6 +22,7 @@
 struct admin;
 struct helper;
 struct interfaces;
+struct isns;
 struct service;
 struct state;
 struct stop;
@@ -55,6 +56,7 @@ struct daemon {
 	struct service *service;
 	struct helper *helper;         /* NULL: stores are opened by the process itself */
 	struct interfaces *interfaces; /* NULL: not watched */
+	struct isns *isns;             /* NULL: not there */
 	struct stop *stop;             /* not NULL: the process is ending */
 	uint64_t started_ms;
 	int exit_status;

@@ -12,6 +12,7 @@
 #include "daemon/daemon.h"
 #include "daemon/helper.h"
 #include "daemon/interfaces.h"
+#include "daemon/isns/isns.h"
 #include "daemon/keep.h"
 #include "daemon/service.h"
 #include "daemon/state.h"
@@ -242,6 +243,8 @@ static int prepare(struct start *s)
 		r = offload_start(OFFLOAD_THREADS);
 	if (!r)
 		r = state_start(d->state);
+	if (!r)
+		r = isns_start(d->control, &d->isns);
 	if (!r && interfaces_start(d, &d->interfaces))
 		log_warn(LOG_DAEMON,
 			 "the addresses of the machine cannot be watched; of portals at "
@@ -284,6 +287,7 @@ static void tear_down(struct start *s)
 		_exit(1);
 	}
 	interfaces_stop(d->interfaces);
+	isns_stop(d->isns);
 	state_close(d->state);
 	helper_stop(d->helper);
 	service_destroy(d->service);

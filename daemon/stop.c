@@ -8,6 +8,7 @@
 #include "daemon/base/log.h"
 #include "daemon/daemon.h"
 #include "daemon/flush.h"
+#include "daemon/isns/isns.h"
 #include "daemon/service.h"
 #include "transport/iscsi/policy.h"
 #include "transport/iscsi/session.h"
@@ -21,6 +22,7 @@
 
 #define TICK_MS            50
 #define LOGOUT_MAX_MS      5000 /* that initiators get to log out by themselves */
+#define GOODBYE_MAX_MS     1000 /* that iSNS servers get to answer */
 #define LAST_RESORT_MORE_S 2
 
 struct stop {
@@ -75,6 +77,17 @@ static void begin_deafness(struct stop *s)
 	list_for_each (l, &s->daemon->node.portals) {
 		node_portal_unlisten(list_entry(l, struct node_portal, node));
 	}
+}
+
+static void begin_goodbye(struct stop *s)
+{
+	isns_say_goodbye(s->daemon->isns);
+}
+
+/* They forget us by themselves if this takes too long. */
+static bool said_goodbye(struct stop *s)
+{
+	return isns_is_idle(s->daemon->isns) || phase_age_ms(s) > GOODBYE_MAX_MS;
 }
 
 static bool always(struct stop *s)
@@ -242,6 +255,7 @@ static const struct stop_phase {
 } phases[] = {
 	{ "a change in progress", begin_quiet, is_quiet, NULL },
 	{ "portals", begin_deafness, always, NULL },
+	{ "iSNS servers", begin_goodbye, said_goodbye, NULL },
 	{ "initiators that were asked to log out", begin_logout, logged_out, NULL },
 	{ "sessions", begin_ending_sessions, not_busy, NULL },
 	{ "connections", begin_ending_connections, no_connection, NULL },

@@ -66,6 +66,9 @@ START_TEST(daemon_settings)
 	bad("daemon = { nop_interval_s = 30; nop_timeout_s = 20; };", "nop_timeout_s");
 	bad("daemon = { user = \"hawser\"; };", "store_paths");
 	bad("daemon = { socket = \"admin.sock\"; };", "socket");
+	bad("daemon = { isns_servers = \"192.0.2.1, isns.example\"; };", "\"isns.example\"");
+	bad("daemon = { isns_servers = \"0.0.0.0\"; };", "numeric");
+	good("daemon = { isns_servers = \"192.0.2.1:3206 [2001:db8::1]\"; };");
 }
 END_TEST
 
