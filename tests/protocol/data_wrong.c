@@ -186,22 +186,24 @@ START_TEST(not_of_this_transfer)
 	COVERS("P-019 P-102 P-161");
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "No"));
 	struct data_out d = { .length = 512, .data = data, .final = true };
-	uint32_t other_itt;
+	const struct ini_pdu *r2t[2];
+	unsigned hit = _i ? 1 : 0; /* the task that the PDU names */
 
 	ready(i, LUN_RAM);
 	fill(data, 512, 8);
-	d.itt = start_write(i, LUN_RAM, 820, 1, true, NULL, 0);
-	d.ttt = be32_of(expect(i, ISCSI_OP_R2T), bhs_r2t, ttt);
-	other_itt = start_write(i, LUN_RAM, 821, 1, true, NULL, 0);
-	expect(i, ISCSI_OP_R2T);
-	if (_i)
-		d.itt = other_itt;
-	else
-		d.ttt += 0x10000000;
+	for (unsigned n = 0; n < 2; n++) {
+		start_write(i, LUN_RAM, 820 + n, 1, true, NULL, 0);
+		r2t[n] = expect(i, ISCSI_OP_R2T);
+	}
+	d.itt = be32_of(r2t[hit], bhs_r2t, itt);
+	d.ttt = _i ? be32_of(r2t[0], bhs_r2t, ttt) : 0x10000000 + be32_of(r2t[0], bhs_r2t, ttt);
 	send_data_out(i, &d);
 	expect_reject(i, REJECT_INVALID_PDU_FIELD);
+	/* What the right tag asked for comes still; that command fails, the other one does not. */
+	ck_assert(!ini_answer_r2t(i, r2t[hit], data, 0));
 	ck_assert(!unh_fails(i, d.itt, 0x0b0c0d, 0x0b0c0d));
-	still_works(i);
+	ck_assert(!ini_answer_r2t(i, r2t[!hit], data, 0));
+	expect_status(i, be32_of(r2t[!hit], bhs_r2t, itt), 0);
 }
 END_TEST
 
