@@ -119,8 +119,13 @@ START_TEST(not_ready)
 	ck_assert_uint_eq(sense_not_ready(LU_NO_STORE).asc_ascq, 0x0403);
 	ck_assert_uint_eq(sense_not_ready(LU_STOPPED).asc_ascq, 0x0402);
 	ck_assert_uint_eq(sense_not_ready(LU_EJECTED).asc_ascq, 0x3a00);
-	for (int why = LU_NO_STORE; why < 9; why++)
+	for (int why = LU_NO_STORE; why <= LU_SANITIZING; why++)
 		ck_assert_uint_eq(sense_not_ready(why).key, SENSE_NOT_READY);
+	/* What failed half-way is for good. */
+	ck_assert_uint_eq(sense_not_ready(LU_FORMAT_FAILED).asc_ascq, 0x3101);
+	ck_assert_uint_eq(sense_not_ready(LU_SANITIZE_FAILED).asc_ascq, 0x3103);
+	ck_assert_uint_eq(sense_not_ready(LU_SANITIZE_FAILED).key, SENSE_MEDIUM_ERROR);
+	ck_assert_uint_eq(sense_not_ready(99).key, SENSE_NOT_READY);
 }
 END_TEST
 
