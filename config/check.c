@@ -18,15 +18,23 @@ int config_parse_network(const char *text, int *ret_family, unsigned *ret_prefix
 {
 	const char *slash = strchr(text, '/');
 	size_t length = slash ? (size_t)(slash - text) : strlen(text);
+	bool bracketed = length >= 2 && text[0] == '[' && text[length - 1] == ']';
 	char address[64], *end;
 	unsigned long prefix;
 	int family;
 
+	/* Brackets, as IPv6 addresses have them in front of a port, mean nothing here. */
+	if (bracketed) {
+		text++;
+		length -= 2;
+	}
 	if (length >= sizeof(address))
 		return -EINVAL;
 	memcpy(address, text, length);
 	address[length] = '\0';
 	family = strchr(address, ':') ? AF_INET6 : AF_INET;
+	if (bracketed && family != AF_INET6)
+		return -EINVAL;
 	memset(ret_bytes, 0, 16);
 	if (inet_pton(family, address, ret_bytes) != 1)
 		return -EINVAL;

@@ -30,6 +30,7 @@ listed() {
 	iscsi-ls "$@" "$portal" | sed -n 's/^Target:\([^ ]*\).*/\1/p' | sort | tr '\n' ' '
 }
 
+# fault-C07: who is bound by name finds it, others do not.
 equal listed-to-anybody "$iqn $iqn-empty " "$(listed)"
 equal listed-to-a-friend "$iqn $iqn-empty $iqn-named " \
 	"$(listed -i iqn.2026-01.org.example:friend1)"

@@ -194,6 +194,18 @@ START_TEST(networks)
 	ck_assert_mem_eq(b, "\x20\x01\x0d\xb8\x80\0\0\0\0\0\0\0\0\0\0\0", 16);
 	ck_assert_int_eq(config_parse_network("192.0.2.1", &family, &prefix, b), 0);
 	ck_assert_uint_eq(prefix, 32);
+	/* fault-C08: however it is written, it is one address. */
+	for (unsigned i = 0; i < 4; i++) {
+		static const char *const same[] = { "2001:db8::5", "[2001:db8::5]",
+						    "2001:DB8:0::5/128", "[2001:db8:0:0::5]/128" };
+
+		ck_assert_int_eq(config_parse_network(same[i], &family, &prefix, b), 0);
+		ck_assert(family == AF_INET6 && prefix == 128);
+		ck_assert_mem_eq(b, "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\5", 16);
+	}
+	ck_assert_int_eq(config_parse_network("[2001:db8::5", &family, &prefix, b), -EINVAL);
+	ck_assert_int_eq(config_parse_network("[192.0.2.1]", &family, &prefix, b), -EINVAL);
+	ck_assert_int_eq(config_parse_network("[]", &family, &prefix, b), -EINVAL);
 	ck_assert_int_eq(config_parse_network("192.0.2.1/", &family, &prefix, b), -EINVAL);
 	ck_assert_int_eq(config_parse_network("192.0.2.1/8x", &family, &prefix, b), -EINVAL);
 	ck_assert_int_eq(config_parse_network("", &family, &prefix, b), -EINVAL);
