@@ -70,15 +70,20 @@ END_TEST
 /* Data of a command comes on its own connection, or is refused and harms nothing. */
 START_TEST(data_elsewhere)
 {
-	COVERS("S-040");
+	COVERS("S-040 P-020");
 	struct mcs m;
-	struct data_out d = { .length = 512, .data = data, .final = true };
+	struct data_out d = {
+		.length = 512, .data = data, .final = true, .ttt = ISCSI_TAG_RESERVED
+	};
+	bool solicited = _i;
 
-	mcs_open(&m, 2, USUAL("65536", "Yes", "No"));
+	mcs_open(&m, 2, solicited ? USUAL("65536", "Yes", "No") : USUAL("65536", "No", "No"));
 	ready(mcs_on(&m, 0), LUN_RAM);
 	fill(data, 512, 31);
-	d.itt = start_write(mcs_on(&m, 0), LUN_RAM, 310, 1, true, NULL, 0);
-	d.ttt = be32_of(expect(m.c[0], ISCSI_OP_R2T), bhs_r2t, ttt);
+	d.itt = start_write(mcs_on(&m, 0), LUN_RAM, 310, 1, solicited, NULL, 0);
+	if (solicited)
+		d.ttt = be32_of(expect(m.c[0], ISCSI_OP_R2T), bhs_r2t, ttt);
+	ping(m.c[0]);
 	send_data_out(m.c[1], &d);
 	expect(m.c[1], ISCSI_OP_REJECT);
 	send_data_out(m.c[0], &d);
@@ -307,7 +312,7 @@ void mcs_io_suite(TCase *c)
 {
 	add(c, allegiance);
 	add(c, last_number_wins);
-	add(c, data_elsewhere);
+	add_rows(c, data_elsewhere, 2);
 	add(c, hole);
 	add(c, one_does_not_read);
 	add(c, fenced_function);
