@@ -108,7 +108,9 @@ static void next_pass(struct media_op *op)
 {
 	op->done = 0;
 	op->pass++;
-	for (uint32_t at = 0; op->invert && at < MEDIA_BUFFER; at++)
+	if (!op->buffer || !op->invert)
+		return;
+	for (uint32_t at = 0; at < MEDIA_BUFFER; at++)
 		op->buffer[at] = (uint8_t)~op->buffer[at];
 }
 

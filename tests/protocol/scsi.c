@@ -210,6 +210,54 @@ START_TEST(unmap_and_status)
 }
 END_TEST
 
+static void verify16(struct ini *i, uint32_t lba, const uint8_t *sent, uint32_t sense)
+{
+	struct ini_scsi c;
+
+	cdb_of(&c, "8f 00 00 00 00 00 00 00 00 00 00 00 00 08 00 00");
+	put_be32(c.cdb + 6, lba);
+	c.lun = LUN_FILE;
+	if (sent) {
+		c.cdb[1] = 0x02; /* BYTCHK 01b */
+		c.out = sent;
+		c.edtl = 4096;
+	}
+	if (sense)
+		run_sense(i, &c, sense);
+	else
+		run_good(i, &c);
+}
+
+/* Blocks that are not mapped read as zeros, compare as what they read, and are mapped by a WRITE.
+ */
+START_TEST(holes)
+{
+	static const uint64_t hole[1][2] = { { 512, 16 } };
+	static uint8_t want[8192];
+	struct ini *i = session(T_MAIN);
+	struct ini_scsi c;
+
+	COVERS("SB-039 SB-040 SP-009 SP-015");
+	ready(i, LUN_FILE);
+	fill(data, 8192, 3);
+	rw10(&c, WRITE10, LUN_FILE, 512, 16, data);
+	run_good(i, &c);
+	unmap(i, &c, hole, 1);
+	ck_assert_uint_eq(c.status, 0);
+	for (int again = 0; again < 2; again++)
+		expect_content(i, LUN_FILE, 512, 16, want);
+	verify16(i, 512, NULL, 0);
+	verify16(i, 512, want, 0);
+	verify16(i, 512, data, 0x0e1d00);
+	rw10(&c, WRITE10, LUN_FILE, 515, 1, data);
+	run_good(i, &c);
+	memcpy(want + 3 * 512, data, 512);
+	expect_content(i, LUN_FILE, 512, 16, want);
+	ask(i, LUN_FILE, "9e 12 00 00 00 00 00 00 02 00 00 00 00 18 00 00", 24);
+	ck_assert_uint_eq(data[20] & 15, 0); /* mapped */
+}
+END_TEST
+
 void scsi_suite(TCase *c)
 {
 	add(c, linux_order);
@@ -217,4 +265,5 @@ void scsi_suite(TCase *c)
 	add(c, identity);
 	add(c, capacities);
 	add(c, unmap_and_status);
+	add(c, holes);
 }
