@@ -120,6 +120,7 @@ struct config_target {
 	uint32_t max_outstanding_r2t;
 	uint32_t max_connections; /* of one session; not 0 */
 	uint32_t default_time2wait, default_time2retain;
+	uint32_t error_recovery_level;
 	int initial_r2t, immediate_data;
 	unsigned n_luns;
 	struct config_lun *luns;

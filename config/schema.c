@@ -192,6 +192,8 @@ static const struct config_setting target_settings[] = {
 	       .help = "DefaultTime2Wait, seconds"),
 	TARGET(default_time2retain, NUMBER, .max = 3600, .def = "0",
 	       .help = "DefaultTime2Retain, seconds"),
+	TARGET(error_recovery_level, NUMBER, .max = 1, .def = "0",
+	       .help = "highest ErrorRecoveryLevel that is agreed to"),
 	TARGET(initial_r2t, TRISTATE, .help = "InitialR2T"),
 	TARGET(immediate_data, TRISTATE, .help = "ImmediateData"),
 	{ .name = "luns", LIST(config_target, luns), .max = 4096, .scope = &config_lun_scope,

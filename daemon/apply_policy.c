@@ -209,6 +209,7 @@ static void fill_keys(const struct config_target *t, struct key_limits *k)
 	k->max_connections = t->max_connections;
 	k->default_time2wait = t->default_time2wait;
 	k->default_time2retain = t->default_time2retain;
+	k->error_recovery_level = t->error_recovery_level;
 	if (t->initial_r2t >= 0)
 		k->initial_r2t = (uint32_t)t->initial_r2t;
 	if (t->immediate_data >= 0)

@@ -29,11 +29,12 @@ struct conn_info {
 };
 
 struct datamover_ops {
-	const char *name;            /* "tcp", "iser" */
-	size_t conn_size, task_size; /* private bytes that follow each connection and task */
-	bool digests;                /* header and data digests can be negotiated */
-	bool lends_data;             /* false: stable buffers are needed whatever is negotiated */
-	uint16_t max_connections;    /* per session */
+	const char *name;             /* "tcp", "iser" */
+	size_t conn_size, task_size;  /* private bytes that follow each connection and task */
+	bool digests;                 /* header and data digests can be negotiated */
+	bool lends_data;              /* false: stable buffers are needed whatever is negotiated */
+	uint16_t max_connections;     /* per session */
+	uint8_t error_recovery_level; /* the highest */
 	uint32_t max_recv_data_segment_length; /* what we declare */
 
 	/* Control reactor: begin and end to listen at a portal; new connections are placed by
@@ -62,6 +63,22 @@ struct datamover_ops {
 	/* Deallocate_Task_Resources: stop moving data of this task. True: done, nothing refers to
 	 * its buffers; false: iscsi_task_released(task) follows. No iscsi_data_complete then. */
 	bool (*release)(struct iscsi_task *t);
+	/*
+	 * ErrorRecoveryLevel 1, where error_recovery_level is 1.
+	 * resend: Data-In or R2Ts of a run of a SNACK once more. 0; -ERANGE: of some it is not so
+	 * that they have been sent and not been acknowledged, the next number is *ret_next;
+	 * -EOPNOTSUPP: as they were they can not be sent.
+	 * restart: what has not been acknowledged by data_ack anew, of the length declared now;
+	 * iscsi_data_complete follows, also if it had come already.
+	 * data_ack: false: not a tag of this task, or not a number between.
+	 * recover: bytes that came unasked were lost: they are asked for, before or after get_data;
+	 * iscsi_data_complete follows when nothing of either is missing.
+	 */
+	int (*resend)(struct iscsi_task *t, uint32_t begrun, uint32_t runlength,
+		      uint32_t *ret_next);
+	void (*restart)(struct iscsi_task *t);
+	bool (*data_ack)(struct iscsi_task *t, uint32_t ttt, uint32_t begrun);
+	void (*recover)(struct iscsi_task *t, uint32_t offset, uint32_t length);
 	/* Connection_Terminate: send what is queued if graceful, then close; iscsi_conn_down
 	 * follows, always, from a later turn. May be called twice. */
 	void (*terminate)(struct iscsi_conn *c, bool graceful);
@@ -121,6 +138,13 @@ void iscsi_conn_down(struct iscsi_conn *c, int why);
 void iscsi_conn_leave(struct iscsi_conn *c, struct reactor *to);
 void iscsi_conn_arrive(struct iscsi_conn *c);
 
+/* Level 1: data of a PDU was lost and is asked for again: Reject only. */
+void iscsi_data_out_lost(struct iscsi_conn *c, const uint8_t bhs[static 48]);
+/* Level 1: and asking for it again has not helped. */
+void iscsi_data_out_given_up(struct iscsi_task *t);
+
+/* A control PDU goes out, for the first time or again. */
+void iscsi_stamp_control(struct iscsi_conn *c, struct iscsi_pdu *pdu);
 /* Stamps StatSN (advancing it if takes_statsn), ExpCmdSN, MaxCmdSN into bytes 24..35. */
 void iscsi_stamp(struct iscsi_conn *c, uint8_t bhs[static 48], bool takes_statsn);
 

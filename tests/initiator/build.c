@@ -15,7 +15,7 @@ static void number(struct ini *i, uint8_t *bhs, uint8_t opcode, bool immediate)
 	h->flags = ISCSI_FINAL;
 	put_be32(h->itt, i->itt++);
 	put_be32(h->cmdsn, immediate ? i->cmdsn : i->cmdsn++);
-	put_be32(h->exp_statsn, i->exp_statsn);
+	put_be32(h->exp_statsn, ini_ack(i));
 }
 
 static void put_lun(uint8_t to[static 8], uint64_t lun)
@@ -60,7 +60,7 @@ void ini_login_header(struct ini *i, struct bhs_login_request *ret, int csg, int
 	put_be32(ret->itt, i->itt);
 	put_be16(ret->cid, i->cid);
 	put_be32(ret->cmdsn, i->cmdsn);
-	put_be32(ret->exp_statsn, i->exp_statsn);
+	put_be32(ret->exp_statsn, ini_ack(i));
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the fields of one header */

@@ -44,6 +44,8 @@ struct ini {
 	uint16_t tsih, cid;
 	uint32_t itt, cmdsn; /* the next to be used */
 	uint32_t exp_statsn; /* the next expected */
+	bool withholds;      /* acknowledges nothing from `acked` on, as if it had not come */
+	uint32_t acked;
 	bool statsn_known;
 	uint32_t exp_cmdsn, max_cmdsn; /* as last heard */
 	bool window_known;
@@ -54,6 +56,7 @@ struct ini {
 	/* The validator. */
 	unsigned violations;
 	char violation[256]; /* the first one */
+	bool recovery;       /* ErrorRecoveryLevel 1: replicas and recovery R2Ts may come */
 	bool any_pdu;        /* PDUs of full-feature phase are expected without ini_login */
 	struct ini_track track[INI_TRACKS];
 	/* Faults to be sent on purpose. */
@@ -77,6 +80,12 @@ int ini_receive(struct ini *i, struct ini_pdu *ret, int timeout_ms);
 void ini_pdu_free(struct ini_pdu *p);
 /* True if the target closes (after any PDUs, which are dropped) within timeout_ms. */
 bool ini_closed(struct ini *i, int timeout_ms);
+
+/* What a request says as ExpStatSN. */
+static inline uint32_t ini_ack(const struct ini *i)
+{
+	return i->withholds ? i->acked : i->exp_statsn;
+}
 
 /* Headers with ITT, CmdSN and ExpStatSN filled in; advance CmdSN unless immediate. */
 void ini_nop(struct ini *i, struct bhs_nop *ret, bool immediate);

@@ -32,10 +32,14 @@ static void take_bool(const struct ini_pdu *p, const char *key, bool *to)
 
 static void take_answers(struct ini *i, const struct ini_pdu *p)
 {
+	const char *v;
+
 	take_number(p, "MaxRecvDataSegmentLength", &i->max_send);
 	take_number(p, "MaxBurstLength", &i->max_burst);
 	take_number(p, "FirstBurstLength", &i->first_burst);
 	take_number(p, "MaxOutstandingR2T", &i->max_r2t);
+	v = ini_value(p, "ErrorRecoveryLevel");
+	i->recovery = v ? *v == '1' : i->recovery;
 	take_bool(p, "InitialR2T", &i->initial_r2t);
 	take_bool(p, "ImmediateData", &i->immediate_data);
 }
@@ -147,7 +151,7 @@ static int send_unsolicited(struct ini *i, const struct ini_scsi *c, uint32_t fr
 		d.flags = from + n == to ? ISCSI_FINAL : 0;
 		put_be32(d.itt, c->itt);
 		put_be32(d.ttt, ISCSI_TAG_RESERVED);
-		put_be32(d.exp_statsn, i->exp_statsn);
+		put_be32(d.exp_statsn, ini_ack(i));
 		put_be32(d.datasn, sn++);
 		put_be32(d.buffer_offset, from);
 		rc = ini_send(i, (uint8_t *)&d, (const uint8_t *)c->out + from, n);
@@ -206,7 +210,7 @@ int ini_answer_r2t(struct ini *i, const struct ini_pdu *r2t, const uint8_t *data
 		memcpy(d.lun, r->lun, sizeof(d.lun));
 		memcpy(d.itt, r->itt, sizeof(d.itt));
 		memcpy(d.ttt, r->ttt, sizeof(d.ttt));
-		put_be32(d.exp_statsn, i->exp_statsn);
+		put_be32(d.exp_statsn, ini_ack(i));
 		put_be32(d.datasn, sn++);
 		put_be32(d.buffer_offset, offset);
 		rc = ini_send(i, (uint8_t *)&d, data + offset, n);

@@ -61,6 +61,12 @@ static bool is_refusal(const struct bhs *h)
 	return h->opcode == ISCSI_OP_LOGIN_RESPONSE && r->status_class;
 }
 
+/* Level 1: sent again, because a SNACK asked for it (11.16). */
+static bool is_replica(const struct ini *i, const struct bhs *h, uint32_t statsn)
+{
+	return i->recovery && takes_statsn(h) && sna_diff(statsn, i->exp_statsn) < 0;
+}
+
 static void validate_numbers(struct ini *i, const struct bhs *h)
 {
 	uint32_t statsn = get_be32(h->cmdsn);
@@ -70,7 +76,7 @@ static void validate_numbers(struct ini *i, const struct bhs *h)
 
 	if (is_refusal(h))
 		return; /* they mean nothing there (11.13.5) */
-	if (!data_without_status) {
+	if (!data_without_status && !is_replica(i, h, statsn)) {
 		if (i->statsn_known && statsn != i->exp_statsn)
 			ini_violation(i, "opcode %02x: StatSN %u, expected %u", h->opcode, statsn,
 				      i->exp_statsn);
@@ -95,7 +101,6 @@ static const struct reserved {
 	{ ISCSI_OP_NOP_IN, 2, 4 },
 	{ ISCSI_OP_NOP_IN, 36, 48 },
 	{ ISCSI_OP_SCSI_RESPONSE, 8, 16 },
-	{ ISCSI_OP_SCSI_RESPONSE, 20, 24 },
 	{ ISCSI_OP_TMF_RESPONSE, 3, 4 },
 	{ ISCSI_OP_TMF_RESPONSE, 11, 16 },
 	{ ISCSI_OP_TMF_RESPONSE, 20, 24 },
@@ -141,6 +146,12 @@ static void validate_end(struct ini *i, struct ini_track *t, const struct bhs *h
 	t->open = false;
 }
 
+/* The task is there; at level 1 one that has just ended will do. */
+static bool is_known(const struct ini *i, const struct ini_track *t, uint32_t itt)
+{
+	return t->itt == itt && (t->open || i->recovery);
+}
+
 static void validate_data_in(struct ini *i, const struct ini_pdu *p)
 {
 	const struct bhs_data_in *d = (const void *)p->bhs;
@@ -148,10 +159,12 @@ static void validate_data_in(struct ini *i, const struct ini_pdu *p)
 	uint32_t offset = get_be32(d->buffer_offset);
 	bool final = d->flags & ISCSI_FINAL, status = d->flags & ISCSI_DATA_IN_STATUS;
 
-	if (!t->open || t->itt != get_be32(d->itt)) {
+	if (!is_known(i, t, get_be32(d->itt))) {
 		ini_violation(i, "Data-In for task %x, which is not there", get_be32(d->itt));
 		return;
 	}
+	if (i->recovery && get_be32(d->datasn) < t->datasn)
+		return;
 	if (get_be32(d->datasn) != t->datasn++)
 		ini_violation(i, "DataSN %u, expected %u", get_be32(d->datasn), t->datasn - 1);
 	if (offset != t->offset || p->length > t->edtl - t->offset)
@@ -166,8 +179,12 @@ static void validate_data_in(struct ini *i, const struct ini_pdu *p)
 		t->burst = 0;
 	else if (p->length % 4 || !p->length)
 		ini_violation(i, "Data-In of %u bytes within a sequence", p->length);
-	if ((d->flags & ISCSI_DATA_IN_ACK) || get_be32(d->ttt) != ISCSI_TAG_RESERVED)
-		ini_violation(i, "Data-In asks for an acknowledgement at level 0");
+	if (i->recovery
+		? !(d->flags & ISCSI_DATA_IN_ACK) != (get_be32(d->ttt) == ISCSI_TAG_RESERVED) ||
+		      ((d->flags & ISCSI_DATA_IN_ACK) && !final)
+		: (d->flags & ISCSI_DATA_IN_ACK) || get_be32(d->ttt) != ISCSI_TAG_RESERVED)
+		ini_violation(i, "Data-In with flags %02x: acknowledgement by TTT %x", d->flags,
+			      get_be32(d->ttt));
 	if (status && (!final || (d->status != 0 && d->status != 4)))
 		ini_violation(i, "Data-In with flags %02x and status %02x", d->flags, d->status);
 	if (!status && (d->status || (d->flags & 6) || get_be32(d->residual)))
@@ -186,9 +203,11 @@ static void validate_r2t(struct ini *i, const struct ini_pdu *p)
 		ini_violation(i, "R2T for task %x, which is not there", get_be32(r->itt));
 		return;
 	}
+	if (i->recovery && get_be32(r->r2tsn) < t->r2tsn)
+		return;
 	if (get_be32(r->r2tsn) != t->r2tsn++)
 		ini_violation(i, "R2TSN %u, expected %u", get_be32(r->r2tsn), t->r2tsn - 1);
-	if (t->r2tsn > 1 && offset != t->asked)
+	if (t->r2tsn > 1 && offset != t->asked && !(i->recovery && offset < t->asked))
 		ini_violation(i, "R2T at %u, expected at %u", offset, t->asked);
 	if (!length || length > i->max_burst || offset > t->edtl || length > t->edtl - offset)
 		ini_violation(i, "R2T for %u bytes at %u of %u, MaxBurstLength %u", length, offset,
@@ -196,7 +215,8 @@ static void validate_r2t(struct ini *i, const struct ini_pdu *p)
 	if (get_be32(r->ttt) == ISCSI_TAG_RESERVED || p->length || r->flags != ISCSI_FINAL)
 		ini_violation(i, "R2T with TTT %x, flags %02x, %u bytes of data", get_be32(r->ttt),
 			      r->flags, p->length);
-	t->asked = offset + length;
+	if (offset + length > t->asked)
+		t->asked = offset + length;
 }
 
 static void validate_response(struct ini *i, const struct ini_pdu *p)
@@ -204,7 +224,7 @@ static void validate_response(struct ini *i, const struct ini_pdu *p)
 	const struct bhs_scsi_response *r = (const void *)p->bhs;
 	struct ini_track *t = slot(i, get_be32(r->itt));
 
-	if (!t->open || t->itt != get_be32(r->itt))
+	if (!is_known(i, t, get_be32(r->itt)))
 		ini_violation(i, "SCSI Response for task %x, which is not there", get_be32(r->itt));
 	else
 		validate_end(i, t, (const void *)r);
@@ -212,6 +232,8 @@ static void validate_response(struct ini *i, const struct ini_pdu *p)
 		ini_violation(i, "SCSI Response with flags %02x", r->flags);
 	if (!(r->flags & 6) && get_be32(r->residual))
 		ini_violation(i, "residual count without U or O");
+	if (!i->recovery && get_be32(r->snack_tag))
+		ini_violation(i, "SCSI Response with SNACK Tag %x", get_be32(r->snack_tag));
 	if (r->response && (r->flags & 0x1e))
 		ini_violation(i, "residual flags with response code %02x", r->response);
 	if ((r->status == 2) != (p->length > 2))

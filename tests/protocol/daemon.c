@@ -114,6 +114,8 @@ static const char targets[] =
     "\"; header_digest = \"none\"; data_digest = \"none\"; " ANY MAIN_LUS " },\n"
     "  { name = \"" T_DIGEST
     "\"; header_digest = \"crc32c\"; data_digest = \"crc32c\"; " ANY MAIN_LUS " },\n"
+    "  { name = \"" T_LEVEL_1 "\"; error_recovery_level = 1; " ANY " luns = (\n"
+    "      { lun = 0; lu = \"ram\"; }, { lun = 3; lu = \"file\"; } ); },\n"
     "  { name = \"" T_GROUP2 "\"; groups = [ 2 ]; " ANY MAIN_LUS " },\n"
     "  { name = \"" T_NO_ZERO "\"; " ANY " luns = ( { lun = 1; lu = \"flat\"; } ); },\n"
     "  { name = \"" T_CHAP "\"; " MAIN_LUS " access = ( { account = \"user\"; },"

@@ -65,6 +65,9 @@ static const struct {
 	{ "unh_keys", unh_keys_suite },
 	{ "unh_chap", unh_chap_suite },
 	{ "replay", replay_suite },
+	{ "snack", snack_suite },
+	{ "snack_status", snack_status_suite },
+	{ "lost", lost_suite },
 	{ "fuzz", fuzz_suite },
 };
 /* clang-format on */

@@ -57,6 +57,7 @@ extern struct server server, strict;
 #define T_NO_ZERO      BASE "nozero"    /* LUN 1 only */
 #define T_RESET        BASE "reset"     /* for target resets */
 #define T_MCS          BASE "mcs"       /* eight connections in a session */
+#define T_LEVEL_1      BASE "level1"    /* ErrorRecoveryLevel 1 */
 #define T_CHAP         BASE "chap"      /* for accounts "user", "0xabc" and "strong" */
 #define T_CHAP_BOUND   BASE "chapbound" /* for account "user", and FRIEND only */
 #define T_CHAP_MUST    BASE "chapmust"  /* for account "both", which wants mutual CHAP */
@@ -132,6 +133,7 @@ suite_fn atomic_suite, login_suite, login_refused_suite, login_text_suite, keys_
 suite_fn mcs_login_suite, mcs_io_suite;
 suite_fn reserve_suite;
 suite_fn tmf_sam5_suite;
+suite_fn snack_suite, snack_status_suite, lost_suite;
 void add_rows(TCase *c, const TTest *test, int rows);
 #define add(c, test)             add_rows(c, test, 1)
 #define add_table(c, test, rows) add_rows(c, test, (int)(sizeof(rows) / sizeof((rows)[0])))

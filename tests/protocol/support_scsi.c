@@ -132,7 +132,7 @@ void send_data_out(struct ini *i, const struct data_out *d)
 	put_be64(h.lun, d->lun_field);
 	put_be32(h.itt, d->itt);
 	put_be32(h.ttt, d->ttt);
-	put_be32(h.exp_statsn, i->exp_statsn);
+	put_be32(h.exp_statsn, ini_ack(i));
 	put_be32(h.datasn, d->datasn);
 	put_be32(h.buffer_offset, d->offset);
 	ck_assert(!ini_send(i, (uint8_t *)&h, d->data, d->length));

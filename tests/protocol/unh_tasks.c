@@ -245,6 +245,7 @@ START_TEST(snack_at_level_0)
 	put_be32(h.exp_statsn, i->exp_statsn);
 	ck_assert(!ini_send(i, (uint8_t *)&h, NULL, 0));
 	p = expect(i, ISCSI_OP_REJECT);
+	ck_assert_uint_eq(p->bhs[2], REJECT_NOT_SUPPORTED);
 	ck_assert(p->length >= ISCSI_BHS_SIZE && !memcmp(p->data, &h, ISCSI_BHS_SIZE));
 	ck_assert_uint_eq(be32_of(p, bhs_reject, statsn), statsn);
 	ck_assert_uint_eq(be32_of(p, bhs_reject, exp_cmdsn), exp_cmdsn);

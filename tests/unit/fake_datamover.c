@@ -45,7 +45,7 @@ static void collect(struct fake_conn *fc, const uint8_t bhs[static 48], const vo
 
 static void send_one(struct fake_conn *fc, struct iscsi_pdu *pdu)
 {
-	iscsi_stamp(fc->c, pdu->bhs, pdu->takes_statsn);
+	iscsi_stamp_control(fc->c, pdu);
 	collect(fc, pdu->bhs, pdu->data, pdu->length, pdu->dm_flags);
 	iscsi_control_sent(fc->c, pdu);
 }

@@ -11,6 +11,7 @@
 #include "transport/iscsi/login.h"
 #include "transport/iscsi/pdu.h"
 #include "transport/iscsi/policy.h"
+#include "transport/iscsi/recovery.h"
 #include "transport/portal.h"
 
 #include <errno.h>
@@ -60,6 +61,7 @@ int iscsi_reactor_start(struct reactor *r, const struct datamover_ops *const *dm
 	ir->stats = reactor_counters(r);
 	list_init(&ir->conns);
 	list_init(&ir->sessions);
+	list_init(&ir->kept);
 	stall_init(ir);
 	reactor_set_slot(r, REACTOR_ISCSI, ir);
 	return 0;
@@ -290,6 +292,7 @@ struct iscsi_conn *iscsi_conn_create(struct reactor *r, const struct datamover_o
 	c->last_rx_ms = reactor_now_ms(r);
 	keys_defaults(&c->keys);
 	list_init(&c->session_node);
+	list_init(&c->held);
 	reactor_job_init(&c->reap, reap);
 	reactor_timer_init(&c->timer, timer_fired);
 	set_deadline(c, ir->policy->login_timeout_s * 1000ull);
@@ -318,9 +321,11 @@ void iscsi_conn_enter_full_feature(struct iscsi_conn *c)
 		return;
 	count_out_of_login(c);
 	c->state = CONN_LOGGED_IN;
+	c->holds = c->session->holds = c->keys.error_recovery_level > 0;
 	nexus->transport_version = (uint16_t)(ISCSI_VERSION + c->keys.protocol_level);
 	nexus->has_queries = c->keys.protocol_level >= ISCSI_LEVEL_SAM5;
-	nexus->stable_data |= c->keys.header_digest || c->keys.data_digest || !c->dm->lends_data;
+	nexus->stable_data |=
+	    c->holds || c->keys.header_digest || c->keys.data_digest || !c->dm->lends_data;
 	c->session->retain_ms = (c->keys.default_time2wait + c->keys.default_time2retain) * 1000ull;
 	if (!c->keys.default_time2retain)
 		c->session->retain_ms = 0;
@@ -367,10 +372,14 @@ void iscsi_control_sent(struct iscsi_conn *c, struct iscsi_pdu *pdu)
 	bool close_after = pdu->close_after, fenced = pdu->fenced;
 	uint32_t statsn = get_be32(((const struct bhs *)(const void *)pdu->bhs)->cmdsn);
 
-	pdu_put(pdu);
+	pdu->queued = pdu->fenced = false;
+	if (c->holds)
+		recovery_sent(c, pdu);
+	else
+		pdu_put(pdu);
 	if (fenced)
 		ffp_fence_sent(c, statsn);
-	if (t) {
+	if (t && !c->holds) {
 		t->response = NULL;
 		ffp_task_free(t);
 	}
@@ -399,6 +408,7 @@ void iscsi_conn_down(struct iscsi_conn *c, int why)
 	if (c->session)
 		session_lost_conn(c->session, c, served);
 	ffp_forget_rx(c);
+	recovery_forget(c);
 	list_del(&c->node);
 	if (c->ir) /* else it has ended on its way to another reactor */
 		c->ir->n_conns--;

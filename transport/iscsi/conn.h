@@ -53,6 +53,9 @@ struct iscsi_reactor {
 	unsigned task_limit; /* beyond: TASK SET FULL; the rest of the pool is the reserve */
 	unsigned n_conns, n_unauthenticated;
 	unsigned window_grown; /* commands promised to sessions beyond their first window */
+	struct list kept;      /* iscsi_task.kept_node, recovery.c: the oldest first */
+	size_t kept_bytes;     /* of their data */
+	unsigned n_kept;
 	struct stats *stats;
 	struct reactor_timer stall; /* stall.c: armed while somebody waits for buffers */
 	bool stopping;              /* connections that still come here are closed */
@@ -102,23 +105,26 @@ struct iscsi_conn {
 	struct iscsi_keys keys;              /* [H] */
 	struct sockaddr_storage peer, local; /* [R] */
 	unsigned n_tasks;                    /* [R] tasks that refer to this connection */
-	bool down;                           /* [R] the transport has gone */
-	bool terminating;                    /* [R] terminate was called */
-	struct reactor_timer timer;          /* [R] login limit, then NOP-In */
-	uint64_t last_rx_ms;                 /* [D] */
-	uint64_t moved_bytes;                /* [D] both ways, when stall.c looked last */
-	unsigned stalled;                    /* [D] looks since then at which it held buffers */
-	uint64_t deadline_ms;                /* [D] of login, of the logout asked for, of a ping */
-	uint32_t login_cmdsn;                /* [D] ExpCmdSN while there is no session */
-	struct iscsi_rx *rx;                 /* [D] the PDU being received; NULL between PDUs */
-	const struct ffp_op *rx_op;          /* [D] its row, NULL: dropped */
-	struct iscsi_parked *rx_parked;      /* [D] it is kept for its turn */
-	bool rx_counted;                     /* [D] it has advanced ExpCmdSN */
-	struct iovec rx_iov;                 /* [D] where its data goes, if that is one place */
-	uint32_t late[CONN_LATE];            /* [D] ITTs */
-	unsigned n_late;                     /* [D] */
-	uint32_t next_ping;                  /* [D] TTT of the latest NOP-In ping */
-	size_t pdu_bytes;                    /* [D] data of control PDUs queued: limited */
+	bool holds;                     /* [H] level 1: what is sent is held until acknowledged */
+	unsigned n_held;                /* [D] */
+	struct list held;               /* [D] iscsi_pdu.held_node, by StatSN */
+	bool down;                      /* [R] the transport has gone */
+	bool terminating;               /* [R] terminate was called */
+	struct reactor_timer timer;     /* [R] login limit, then NOP-In */
+	uint64_t last_rx_ms;            /* [D] */
+	uint64_t moved_bytes;           /* [D] both ways, when stall.c looked last */
+	unsigned stalled;               /* [D] looks since then at which it held buffers */
+	uint64_t deadline_ms;           /* [D] of login, of the logout asked for, of a ping */
+	uint32_t login_cmdsn;           /* [D] ExpCmdSN while there is no session */
+	struct iscsi_rx *rx;            /* [D] the PDU being received; NULL between PDUs */
+	const struct ffp_op *rx_op;     /* [D] its row, NULL: dropped */
+	struct iscsi_parked *rx_parked; /* [D] it is kept for its turn */
+	bool rx_counted;                /* [D] it has advanced ExpCmdSN */
+	struct iovec rx_iov;            /* [D] where its data goes, if that is one place */
+	uint32_t late[CONN_LATE];       /* [D] ITTs */
+	unsigned n_late;                /* [D] */
+	uint32_t next_ping;             /* [D] TTT of the latest NOP-In ping */
+	size_t pdu_bytes;               /* [D] data of control PDUs queued: limited */
 	uint32_t ping_ttt;       /* [H] TTT of the ping not answered yet; reserved tag: none */
 	unsigned pdus_out;       /* [D] control PDUs queued and not sent: limited */
 	struct iscsi_text *text; /* [D] text negotiation in progress, discovery.c; NULL: none */

@@ -9,6 +9,7 @@
 #include "daemon/base/log.h"
 #include "transport/iscsi/login.h"
 #include "transport/iscsi/pdu.h"
+#include "transport/iscsi/recovery.h"
 #include "transport/portal.h"
 
 #include <errno.h>
@@ -49,9 +50,8 @@ const struct ffp_op ffp_ops[ISCSI_OPCODE_MASK + 1] = {
 	[ISCSI_OP_LOGOUT_REQUEST] = {
 		.name = "Logout", .sessions = FFP_ANY, .ordered = true, .needs_itt = true,
 		.check = ffp_logout_check, .header = nothing, .data = ffp_logout_run },
-	/* Recovery within a connection is not offered: level 0 (RFC 7143 11.16). */
 	[ISCSI_OP_SNACK] = {
-		.name = "SNACK", .sessions = FFP_ANY, .has_data = true, .refusal = REJECT_SNACK },
+		.name = "SNACK", .sessions = FFP_NORMAL, .check = snack_check, .header = nothing, .data = snack_run },
 };
 /* clang-format on */
 
@@ -154,13 +154,14 @@ static int request_header(struct iscsi_conn *c, struct iscsi_rx *rx)
 		return early_header(c, rx);
 	op = &ffp_ops[h->opcode & ISCSI_OPCODE_MASK];
 	reason = check_row(c, op, rx);
+	if (!reason)
+		conn_acknowledge(c, get_be32(h->exp_statsn));
 	if (!reason && op->check)
 		reason = op->check(c, rx);
 	if (reason == FFP_DROP)
 		return 0;
 	if (reason)
 		return refuse(c, rx, reason);
-	c->exp_statsn = get_be32(h->exp_statsn);
 	c->rx_op = op;
 	return op->ordered ? ordered_header(c, rx) : op->header(c, rx);
 }

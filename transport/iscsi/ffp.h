@@ -90,6 +90,10 @@ bool ffp_uncount(struct iscsi_conn *c, const uint8_t bhs[static ISCSI_BHS_SIZE])
 /* pdu.c: as pdu_reject, with the additional header segments. */
 int pdu_reject_full(struct iscsi_conn *c, const struct iscsi_rx *rx, uint8_t reason);
 
+/* The same, with DataSN/R2TSN (11.17.2). */
+int pdu_reject_number(struct iscsi_conn *c, const struct iscsi_rx *rx, uint8_t reason,
+		      uint32_t datasn);
+
 /* ffp_order.c */
 int ffp_park(struct iscsi_conn *c, struct iscsi_rx *rx);
 void ffp_park_data(struct iscsi_conn *c, struct iscsi_rx *rx, bool digest_good);

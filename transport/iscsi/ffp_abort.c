@@ -9,6 +9,7 @@
 #include "scsi/scsi.h"
 #include "transport/iscsi/ffp.h"
 #include "transport/iscsi/pdu.h"
+#include "transport/iscsi/recovery.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,8 @@ static void stop_moving(struct iscsi_task *t)
 {
 	bool received = is_received(t);
 
-	if (!received && !t->soliciting && !t->sending)
+	/* At level 1 something may be on its way once more. */
+	if (!received && !t->soliciting && !t->sending && !t->conn->holds)
 		return;
 	t->soliciting = t->sending = false;
 	/* The transport looks at rx->task itself, so it goes first. */
@@ -91,6 +93,10 @@ bool ffp_is_late(struct iscsi_conn *c, uint32_t itt, bool final)
 
 static void task_give_back(struct iscsi_task *t)
 {
+	if (t->kept) {
+		recovery_give_back(t);
+		return;
+	}
 	free(t->long_cdb);
 	pool_put(t->ir->tasks, t);
 }

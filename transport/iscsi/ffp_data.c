@@ -163,6 +163,36 @@ static int beyond(struct iscsi_conn *c, struct iscsi_task *t, struct iscsi_rx *r
 	return 0;
 }
 
+/* Level 1: unsolicited data that was lost is asked for. */
+static bool recovers(const struct iscsi_task *t)
+{
+	return t->conn->holds && t->collecting && !t->dropping && t->conn->dm->recover;
+}
+
+static void recover(struct iscsi_task *t, uint32_t offset, uint32_t end)
+{
+	if (end > t->scsi.data_out_length) /* more than the command wants */
+		end = t->scsi.data_out_length;
+	if (offset >= end)
+		return;
+	t->soliciting = true;
+	t->conn->dm->recover(t, offset, end - offset);
+}
+
+/* A gap in DataSN (7.9). */
+static void skip_lost(struct iscsi_task *t, const struct bhs_data_out *h, uint32_t length)
+{
+	uint32_t offset = get_be32(h->buffer_offset), datasn = get_be32(h->datasn);
+
+	if (t->unsolicited_final || sna_diff(datasn, t->next_datasn) <= 0 ||
+	    offset <= t->unsolicited_got || offset >= t->unsolicited_end ||
+	    length > t->unsolicited_end - offset)
+		return;
+	recover(t, t->unsolicited_got, offset);
+	t->unsolicited_got = offset;
+	t->next_datasn = datasn;
+}
+
 int ffp_data_out_header(struct iscsi_conn *c, struct iscsi_rx *rx)
 {
 	const struct bhs_data_out *h = (const void *)rx->bhs;
@@ -175,6 +205,8 @@ int ffp_data_out_header(struct iscsi_conn *c, struct iscsi_rx *rx)
 		return pdu_reject_full(c, rx, REJECT_PROTOCOL_ERROR);
 	if (t->unsolicited_final && !rx->length)
 		return 0;
+	if (recovers(t))
+		skip_lost(t, h, rx->length);
 	reason = t->dropping ? REJECT_NONE : check(t, h, rx->length);
 	if (t->unsolicited_final)
 		return beyond(c, t, rx);
@@ -211,13 +243,30 @@ int ffp_data_out_data(struct iscsi_conn *c, struct iscsi_rx *rx)
 	return 0;
 }
 
-/* Its digest was wrong: the command ends with that (RFC 7143 7.8, level 0). */
+/* Its digest was wrong: the command ends with that (RFC 7143 7.8), or the data is asked for. */
 void ffp_data_out_undo(struct iscsi_conn *c, struct iscsi_rx *rx)
 {
-	if (!rx->task)
+	struct iscsi_task *t = rx->task;
+
+	if (!t)
 		return;
-	fail(rx->task, ASC_PROTOCOL_SERVICE_CRC_ERROR);
+	if (recovers(t))
+		recover(t, t->unsolicited_got, t->unsolicited_got + rx->length);
+	else
+		fail(t, ASC_PROTOCOL_SERVICE_CRC_ERROR);
 	ffp_data_out_data(c, rx);
+}
+
+void iscsi_data_out_lost(struct iscsi_conn *c, const uint8_t bhs[static 48])
+{
+	if (pdu_reject(c, bhs, REJECT_DATA_DIGEST))
+		iscsi_conn_terminate(c, false);
+}
+
+void iscsi_data_out_given_up(struct iscsi_task *t)
+{
+	fail(t, ASC_PROTOCOL_SERVICE_CRC_ERROR);
+	ffp_data_progress(t);
 }
 
 void iscsi_data_out_bad(struct iscsi_conn *c, struct iscsi_task *t, const uint8_t bhs[static 48],

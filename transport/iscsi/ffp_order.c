@@ -328,7 +328,7 @@ void session_grow_window(struct iscsi_session *s)
 	uint32_t most = s->first_window * SESSION_WINDOW_GROWTH;
 	uint32_t more = s->window <= most / 2 ? s->window : most - s->window;
 
-	if (!more || s->ending || s->ir->window_grown + more > s->ir->task_limit / 2)
+	if (!more || s->ending || s->holds || s->ir->window_grown + more > s->ir->task_limit / 2)
 		return;
 	s->window += more;
 	s->ir->window_grown += more;

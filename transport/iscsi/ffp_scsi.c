@@ -11,6 +11,7 @@
 #include "scsi/mode.h"
 #include "transport/iscsi/ffp.h"
 #include "transport/iscsi/pdu.h"
+#include "transport/iscsi/recovery.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -102,6 +103,8 @@ static struct iscsi_task *task_create(struct iscsi_conn *c, const struct bhs_scs
 	t->unsolicited_end = t->unsolicited_got = 0;
 	t->next_datasn = t->data_in_pdus = 0;
 	t->response = NULL;
+	t->kept = false;
+	t->snack_tag = 0;
 	t->dm_private = (uint8_t *)t + FFP_TASK_SIZE;
 	if (c->dm->init_task)
 		c->dm->init_task(t);
@@ -286,6 +289,7 @@ static void send_status(struct iscsi_task *t)
 	h->flags |= iscsi_residual(t, &residual);
 	put_be32(h->residual, residual);
 	put_be32(h->exp_datasn, t->data_in_pdus);
+	put_be32(h->snack_tag, t->snack_tag);
 	if (h->status == SCSI_CHECK_CONDITION) {
 		size_t n = sense_encode(t->failed ? &t->failure : &t->scsi.sense,
 					mode_descriptor_sense(t->scsi.lu), sense);
@@ -306,7 +310,8 @@ _Static_assert(SENSE_MAX + 2 <= PDU_INLINE, "sense data goes without an allocati
 static bool rides_on_data(const struct iscsi_task *t)
 {
 	/* RFC 7143 11.7.3: S only with GOOD or CONDITION MET, never where sense is to go. */
-	return !t->failed && (t->scsi.status == SCSI_GOOD || t->scsi.status == SCSI_CONDITION_MET);
+	return !t->conn->holds && !t->failed &&
+	       (t->scsi.status == SCSI_GOOD || t->scsi.status == SCSI_CONDITION_MET);
 }
 
 /* The initiator may have given up waiting: its ABORT TASK crosses our status. */
@@ -378,11 +383,24 @@ void ffp_task_free(struct iscsi_task *t)
 		ffp_fence_look(s);
 }
 
+/* The status behind data that has been sent anew (RFC 7143 11.16.3). */
+static void answer_again(struct iscsi_task *t)
+{
+	struct bhs_scsi_response *h = (void *)t->response->bhs;
+
+	put_be32(h->exp_datasn, t->data_in_pdus);
+	recovery_send_again(t->response);
+}
+
 void iscsi_data_complete(struct iscsi_task *t)
 {
 	if (t->soliciting) {
 		t->soliciting = false;
 		ffp_data_progress(t);
+		return;
+	}
+	if (t->response) { /* once more, by an R-Data SNACK */
+		answer_again(t);
 		return;
 	}
 	t->sending = false;

@@ -75,8 +75,8 @@ static uint32_t our_side(const struct key_negotiation *n, enum key_id id)
 		ours = *(const uint32_t *)(const void *)((const char *)n->limits + row->limit - 1);
 	if (id == KEY_MAX_CONNECTIONS)
 		transport = n->discovery ? 1 : n->max_connections; /* 13.21 */
-	if (id == KEY_ERROR_RECOVERY_LEVEL && n->discovery)
-		transport = 0; /* 7.4.1 */
+	if (id == KEY_ERROR_RECOVERY_LEVEL)
+		transport = n->discovery ? 0 : n->error_recovery_level; /* 7.4.1 */
 	if (id == KEY_MAX_RECV_DATA_SEGMENT_LENGTH)
 		transport = n->max_recv_data_segment_length;
 	return ours < transport ? ours : transport;

@@ -146,6 +146,7 @@ struct key_negotiation {
 	bool digests;   /* the transport can */
 	uint32_t max_recv_data_segment_length; /* the transport's limit */
 	uint32_t max_connections;              /* likewise */
+	uint32_t error_recovery_level;         /* likewise */
 	uint64_t seen;                         /* bit n: key n was offered */
 	uint64_t rejected;                     /* bit n: answered Reject, value as before */
 	struct iscsi_keys keys;                /* agreed on so far */

@@ -31,6 +31,7 @@ static struct iscsi_login *login_begin(struct iscsi_conn *c)
 	l->keys.digests = c->dm->digests;
 	l->keys.max_recv_data_segment_length = c->dm->max_recv_data_segment_length;
 	l->keys.max_connections = c->dm->max_connections;
+	l->keys.error_recovery_level = c->dm->error_recovery_level;
 	c->login = l;
 	return l;
 }

@@ -19,12 +19,15 @@
 
 static bool may_queue(const struct iscsi_conn *c, size_t bytes)
 {
-	if (c->pdus_out < CONN_PDUS_MAX && c->pdu_bytes + bytes <= CONN_BYTES_MAX)
+	/* At level 1 those not acknowledged count too: as much again as may be on its way. */
+	unsigned most = CONN_PDUS_MAX + (c->holds ? 2 * c->session->window : 0);
+
+	if (c->pdus_out < most && c->pdu_bytes + bytes <= CONN_BYTES_MAX)
 		return true;
 	if (!c->terminating)
 		log_peer(LOG_ISCSI, LOG_LEVEL_WARN,
 			 "portal %s: %u responses (%zu bytes) wait for an initiator that does not "
-			 "read them; connection closed",
+			 "read or acknowledge them; connection closed",
 			 c->portal->text, c->pdus_out, c->pdu_bytes);
 	return false;
 }
@@ -41,6 +44,7 @@ struct iscsi_pdu *pdu_get(struct iscsi_conn *c, uint8_t opcode, uint32_t itt)
 		return NULL;
 	memset(p, 0, offsetof(struct iscsi_pdu, inl));
 	list_init(&p->node);
+	list_init(&p->held_node);
 	p->conn = c;
 	p->takes_statsn = true;
 	h = (void *)p->bhs;
@@ -89,10 +93,12 @@ void pdu_put(struct iscsi_pdu *p)
 
 void pdu_send(struct iscsi_pdu *p)
 {
+	p->queued = true;
 	p->conn->dm->send_control(p->conn, p);
 }
 
-int pdu_reject_full(struct iscsi_conn *c, const struct iscsi_rx *rx, uint8_t reason)
+int pdu_reject_number(struct iscsi_conn *c, const struct iscsi_rx *rx, uint8_t reason,
+		      uint32_t datasn)
 {
 	uint32_t ahs_length = rx->ahs ? rx->ahs_length : 0u;
 	struct iscsi_pdu *p = pdu_get(c, ISCSI_OP_REJECT, ISCSI_TAG_RESERVED);
@@ -112,11 +118,17 @@ int pdu_reject_full(struct iscsi_conn *c, const struct iscsi_rx *rx, uint8_t rea
 		memcpy(data + ISCSI_BHS_SIZE, rx->ahs, ahs_length);
 	h = (void *)p->bhs;
 	h->reason = reason;
+	put_be32(h->datasn, datasn);
 	stats_add(c->ir->stats, STAT_REJECTS, 1);
 	log_peer(LOG_ISCSI, LOG_LEVEL_DEBUG, "portal %s: opcode 0x%02x rejected, reason 0x%02x",
 		 c->portal->text, rx->bhs[0] & ISCSI_OPCODE_MASK, reason);
 	pdu_send(p);
 	return 0;
+}
+
+int pdu_reject_full(struct iscsi_conn *c, const struct iscsi_rx *rx, uint8_t reason)
+{
+	return pdu_reject_number(c, rx, reason, 0);
 }
 
 int pdu_reject(struct iscsi_conn *c, const uint8_t bhs[static ISCSI_BHS_SIZE], uint8_t reason)

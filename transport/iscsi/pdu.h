@@ -27,6 +27,11 @@ struct iscsi_pdu {
 	bool takes_statsn;       /* StatSN advances when it goes out */
 	uint8_t dm_flags;        /* of the transport, set when it is queued */
 	bool fenced;             /* ffp_fence.c waits for its acknowledgement */
+	bool queued;             /* with the transport */
+	bool held;               /* sent, and kept until statsn is acknowledged (recovery.c) */
+	bool again;              /* to be sent once more */
+	uint32_t statsn;         /* while held */
+	struct list held_node;   /* of conn->held */
 	bool close_after;        /* terminate the connection once this has been sent */
 	struct iscsi_task *task; /* the task that ends when this has been sent */
 	struct list node;        /* of the transport's queue */

@@ -81,6 +81,7 @@ struct iscsi_session {
 	struct iscsi_conn *incoming;   /* [D] ExpCmdSN is on its way here, not whole yet */
 	uint32_t window, first_window; /* [H] commands promised, now and at login: it grows */
 	unsigned n_tasks, n_immediate; /* [R] */
+	bool holds;                    /* [H] level 1: conn->holds; its window does not grow */
 	uint32_t told_max_cmdsn;       /* [D] the MaxCmdSN last sent */
 	struct list parked;            /* [D] iscsi_parked.node: ahead of ExpCmdSN, in order */
 	unsigned n_parked;             /* [D] */
@@ -135,6 +136,9 @@ struct iscsi_task {
 	uint32_t unsolicited_got; /* of them received or dropped */
 	uint32_t next_datasn;     /* of unsolicited Data-Out */
 	uint32_t data_in_pdus;    /* sent; counted by the transport, for ExpDataSN */
+	bool kept;                /* its status is sent, its data stays for a SNACK (recovery.c) */
+	uint32_t snack_tag;       /* of an R-Data SNACK, for the response */
+	struct list kept_node;    /* ir->kept */
 	uint8_t refusal;          /* enum scsi_status of a task that was not submitted */
 	struct scsi_sense failure;
 	struct iscsi_pdu *response; /* queued with the transport */

@@ -8,6 +8,7 @@
  */
 #include "daemon/base/log.h"
 #include "transport/iscsi/ffp.h"
+#include "transport/iscsi/recovery.h"
 
 #define LOOK_MS   2000u
 #define LOOKS_MAX 5u /* 10 s: hosts give a command 30 s, and a ping about as long as this */
@@ -82,6 +83,9 @@ void stall_watch(struct iscsi_reactor *ir)
 {
 	const struct arena *arena = reactor_slot(ir->reactor, REACTOR_ARENA);
 
-	if (arena && arena_has_waiters(arena) && list_empty(&ir->stall.node))
+	if (!arena || !arena_has_waiters(arena))
+		return;
+	recovery_spare(ir);
+	if (list_empty(&ir->stall.node))
 		reactor_timer_arm(ir->reactor, &ir->stall, LOOK_MS);
 }

@@ -302,6 +302,25 @@ struct bhs_logout_response { /* 11.15 */
 	uint8_t time2wait[2], time2retain[2], reserved5[4];
 };
 
+enum iscsi_snack { /* 11.16.1 */
+		   SNACK_DATA_R2T = 0,
+		   SNACK_STATUS = 1,
+		   SNACK_DATA_ACK = 2,
+		   SNACK_R_DATA = 3,
+};
+#define SNACK_TYPE_MASK 0x0f
+
+struct bhs_snack { /* 11.16 */
+	uint8_t opcode, flags, reserved[2];
+	uint8_t ahs_words;
+	uint8_t data_segment_length[3];
+	uint8_t lun[8];
+	uint8_t itt[4], ttt[4]; /* Target Transfer Tag or SNACK Tag */
+	uint8_t reserved2[4], exp_statsn[4];
+	uint8_t reserved3[8];
+	uint8_t begrun[4], runlength[4];
+};
+
 struct bhs_reject { /* 11.17 */
 	uint8_t opcode, flags, reason, reserved;
 	uint8_t ahs_words;
@@ -336,6 +355,7 @@ BHS_IS_48(bhs_login_request);
 BHS_IS_48(bhs_login_response);
 BHS_IS_48(bhs_logout_request);
 BHS_IS_48(bhs_logout_response);
+BHS_IS_48(bhs_snack);
 BHS_IS_48(bhs_reject);
 BHS_IS_48(bhs_nop);
 

@@ -27,6 +27,8 @@
 #define TCP_BATCH_IOV  512
 #define TCP_BATCH_SIZE (4u << 20) /* bytes after which a batch is closed */
 #define TCP_R2T_MAX    16         /* outstanding of one task */
+#define TCP_RUNS       4          /* of SNACKs; more are joined */
+#define TCP_HOLES      8          /* of one sequence; more are joined */
 
 /* A place in a gather list. */
 struct sink {
@@ -101,6 +103,7 @@ struct tcp_conn {
 	struct list data;    /* tcp_task.node: have Data-In to send */
 	struct tcp_batch *batch;
 	uint32_t next_ttt;
+	struct reactor_timer sequence; /* level 1: of Data-Out that does not come */
 	uint64_t received_bytes, sent_bytes;
 
 	/* tcp_move.c */
@@ -113,6 +116,27 @@ struct tcp_conn {
 struct tcp_r2t {
 	uint32_t ttt, offset, end, next_datasn;
 	bool busy;
+	/* level 1 */
+	bool again;    /* a SNACK asks for it */
+	uint8_t ticks; /* of the timer since data came last */
+	uint32_t r2tsn;
+};
+
+/* A place in the Data-In of a task. */
+struct tcp_put {
+	uint32_t sn, at;  /* DataSN and offset of the next PDU */
+	uint32_t burst;   /* bytes left of the sequence (MaxBurstLength) */
+	struct sink from; /* where `at` lies */
+};
+
+/* Numbers [sn, end) of a SNACK that are still to be sent. */
+struct tcp_run {
+	uint32_t sn, end;
+};
+
+/* Bytes [offset, end) that were lost. */
+struct tcp_hole {
+	uint32_t offset, end;
 };
 
 enum tcp_task_state { TCP_TASK_IDLE, TCP_TASK_PUT, TCP_TASK_GET };
@@ -124,14 +148,28 @@ struct tcp_task {
 	bool in_batch;  /* the unsent batch refers to the task's buffers */
 	bool releasing; /* iscsi_task_released when the batch is gone */
 	bool with_status;
-	bool ceased;      /* GET: what still comes is dropped, to the F bit of each R2T */
-	uint32_t at, end; /* PUT: next byte to send; GET: next byte to ask for */
-	uint32_t burst;   /* PUT: bytes left of the sequence (MaxBurstLength) */
-	uint32_t sn;      /* DataSN or R2TSN */
-	uint32_t missing; /* GET: bytes not received yet */
+	bool ceased; /* GET: what still comes is dropped, to the F bit of each R2T */
+	uint32_t end;
+	struct tcp_put put; /* PUT */
+	uint32_t at;        /* GET: next byte to ask for */
+	uint32_t sn;        /* GET: R2TSN */
+	uint32_t missing;   /* GET: bytes not received yet */
 	unsigned n_r2ts;
-	struct sink from; /* PUT: where `at` lies */
 	struct tcp_r2t r2t[TCP_R2T_MAX];
+	/* level 1, Data-In: tcp_snack.c */
+	bool recovers;
+	bool mixed; /* since base.sn the length of PDUs has changed */
+	uint8_t n_runs;
+	uint32_t segment;      /* of the PDUs from base.sn on */
+	uint32_t ack_ttt;      /* of Data-In with A=1; reserved: none yet */
+	struct tcp_put base;   /* the first that DataACK has not acknowledged */
+	struct tcp_put replay; /* where the first run is */
+	struct tcp_run runs[TCP_RUNS];
+	struct tcp_owed *owed; /* in_batch: by the batch */
+	/* level 1, Data-Out: tcp_recover.c */
+	uint8_t n_holes, fruitless;
+	uint32_t missing_then; /* at the last R2T for a hole */
+	struct tcp_hole holes[TCP_HOLES];
 };
 
 static inline struct tcp_conn *tcp_conn_of(struct iscsi_conn *c)
@@ -171,6 +209,25 @@ int tcp_dataout_header(struct tcp_conn *c);
 int tcp_dataout_done(struct tcp_conn *c, bool digest_good);
 void tcp_get_data(struct iscsi_task *t, uint32_t offset, uint32_t length);
 bool tcp_cease(struct iscsi_task *t);
+/* A sequence of Data-Out has ended: the task is complete, or asks for what else it wants. */
+void tcp_sequence_over(struct tcp_conn *c, struct tcp_task *tt, struct tcp_r2t *r);
+
+/* tcp_recover.c, level 1: Data-Out that was lost. */
+void tcp_note_hole(struct tcp_task *tt, uint32_t offset, uint32_t end);
+/* Takes the first hole; false: asking again does not help, the task has failed. */
+bool tcp_take_hole(struct tcp_task *tt, struct tcp_hole *ret);
+void tcp_recover(struct iscsi_task *t, uint32_t offset, uint32_t length);
+void tcp_sequence_watch(struct tcp_conn *c);
+void tcp_sequence_timer(struct reactor_timer *timer);
+
+/* tcp_snack.c, level 1: what is sent again. */
+int tcp_resend(struct iscsi_task *t, uint32_t begrun, uint32_t runlength, uint32_t *ret_next);
+void tcp_restart(struct iscsi_task *t);
+void tcp_put_base(struct tcp_task *tt);
+bool tcp_data_ack(struct iscsi_task *t, uint32_t ttt, uint32_t begrun);
+/* The place of a DataSN at or behind base. */
+uint32_t tcp_fit_segment(struct tcp_task *tt, uint32_t declared);
+struct tcp_put tcp_place_of(const struct tcp_task *tt, uint32_t sn);
 
 /* tcp_tx.c */
 void tcp_send_job(struct reactor_job *job);
@@ -181,6 +238,7 @@ bool tcp_release(struct iscsi_task *t);
 /* Drops everything queued: control PDUs are given back, tasks forgotten. */
 void tcp_tx_clear(struct tcp_conn *c);
 
+uint32_t tcp_next_length(const struct tcp_task *tt, const struct tcp_put *put, uint32_t segment);
 /* tcp_fill.c: builds PDUs into the batch until it is full or nothing is queued. */
 void tcp_fill(struct tcp_conn *c);
 static inline bool tcp_tx_idle(const struct tcp_conn *c)

@@ -63,6 +63,7 @@ static void tear_down(struct reactor_job *job)
 	struct reactor *r = c->conn->reactor;
 
 	reactor_timer_disarm(&c->linger);
+	reactor_timer_disarm(&c->sequence);
 	reactor_job_cancel(&c->send_job);
 	reactor_fd_del(r, &c->rfd);
 	close(c->rfd.fd);
@@ -154,6 +155,7 @@ void tcp_conn_begin(struct reactor *r, struct portal *portal, int fd,
 	reactor_job_init(&c->send_job, tcp_send_job);
 	reactor_job_init(&c->down_job, tear_down);
 	reactor_timer_init(&c->linger, linger_over);
+	reactor_timer_init(&c->sequence, tcp_sequence_timer);
 	list_init(&c->control);
 	list_init(&c->r2ts);
 	list_init(&c->data);
@@ -198,6 +200,9 @@ static void init_task(struct iscsi_task *t)
 	tt->state = TCP_TASK_IDLE;
 	tt->in_batch = false;
 	tt->releasing = false;
+	tt->put.sn = tt->base.sn = tt->sn = 0;
+	tt->n_runs = tt->n_holes = 0;
+	tt->recovers = false;
 }
 
 static void describe(struct iscsi_conn *conn, struct conn_info *ret)
@@ -218,6 +223,7 @@ const struct datamover_ops tcp_datamover = {
 	.digests = true,
 	.lends_data = true,
 	.max_connections = 8,
+	.error_recovery_level = 1,
 	.max_recv_data_segment_length = 256u << 10,
 	.listen = tcp_listen,
 	.unlisten = tcp_unlisten,
@@ -227,6 +233,10 @@ const struct datamover_ops tcp_datamover = {
 	.init_task = init_task,
 	.get_data = tcp_get_data,
 	.cease = tcp_cease,
+	.resend = tcp_resend,
+	.restart = tcp_restart,
+	.data_ack = tcp_data_ack,
+	.recover = tcp_recover,
 	.release = tcp_release,
 	.terminate = terminate,
 	.describe = describe,

@@ -4,6 +4,7 @@
  * it is seen above this folder but the end, or the first breach of the rules.
  */
 #include "daemon/base/bytes.h"
+#include "transport/iscsi/recovery.h"
 #include "transport/tcp/private.h"
 
 #include <errno.h>
@@ -21,7 +22,9 @@ void tcp_get_data(struct iscsi_task *t, uint32_t offset, uint32_t length)
 	tt->missing = length;
 	tt->n_r2ts = 0;
 	tt->ceased = false;
-	tt->sn = 0;
+	tt->recovers = t->conn->holds;
+	tt->n_holes = tt->fruitless = 0;
+	tt->missing_then = 0;
 	for (unsigned i = 0; i < TCP_R2T_MAX; i++)
 		tt->r2t[i].busy = false;
 	list_add_tail(&c->r2ts, &tt->node);
@@ -44,13 +47,6 @@ static int find_r2t(const struct tcp_task *tt, uint32_t ttt)
 	return -1;
 }
 
-/* The initiator has ended the sequence of this R2T. */
-static void end_sequence(struct tcp_task *tt, struct tcp_r2t *r)
-{
-	r->busy = false;
-	tt->n_r2ts--;
-}
-
 bool tcp_cease(struct iscsi_task *t)
 {
 	struct tcp_task *tt = tcp_task_of(t);
@@ -58,6 +54,7 @@ bool tcp_cease(struct iscsi_task *t)
 
 	list_del(&tt->node); /* no R2T any more */
 	tt->ceased = true;
+	tt->n_holes = 0;
 	if (c->dout == t)
 		c->sink.n = 0;
 	if (tt->n_r2ts)
@@ -102,6 +99,19 @@ static bool is_late(const struct tcp_conn *c, uint32_t ttt)
 	return c->next_ttt - ttt - 1u < LATE_TTTS && !is_outstanding(c, ttt);
 }
 
+/* Level 1: a gap in DataSN is what was lost (RFC 7143 7.9); it is asked for again. */
+static void skip_lost(struct tcp_conn *c, struct tcp_task *tt, struct tcp_r2t *r)
+{
+	const struct bhs_data_out *d = (const void *)c->rx.bhs;
+	uint32_t offset = get_be32(d->buffer_offset), datasn = get_be32(d->datasn);
+
+	if (sna_diff(datasn, r->next_datasn) <= 0 || offset <= r->offset || offset >= r->end)
+		return;
+	tcp_note_hole(tt, r->offset, offset);
+	r->offset = offset;
+	r->next_datasn = datasn;
+}
+
 int tcp_dataout_header(struct tcp_conn *c)
 {
 	const struct bhs_data_out *d = (const void *)c->rx.bhs;
@@ -110,7 +120,7 @@ int tcp_dataout_header(struct tcp_conn *c)
 	int i = t ? find_r2t(tcp_task_of(t), ttt) : -1;
 	struct tcp_r2t *r;
 
-	c->conn->exp_statsn = get_be32(d->exp_statsn);
+	conn_acknowledge(c->conn, get_be32(d->exp_statsn));
 	c->dout = NULL;
 	c->dout_refused = false;
 	c->sink.n = 0;
@@ -119,8 +129,11 @@ int tcp_dataout_header(struct tcp_conn *c)
 	r = &tcp_task_of(t)->r2t[i];
 	c->dout = t;
 	c->dout_r2t = (uint8_t)i;
+	r->ticks = 0;
 	if (tcp_task_of(t)->ceased)
 		return 0;
+	if (tcp_task_of(t)->recovers)
+		skip_lost(c, tcp_task_of(t), r);
 	/* Order within a sequence is Yes for PDUs and data alike; LUN is not looked at, the TTT
 	 * decides (the Windows initiator leaves it zero). */
 	if (c->rx.ahs_length || get_be32(d->datasn) != r->next_datasn || offset != r->offset)
@@ -133,15 +146,22 @@ int tcp_dataout_header(struct tcp_conn *c)
 	return 0;
 }
 
-/* The task has failed: its answer waits for the F bit of every R2T (RFC 7143 7.8, 11.4.2). */
-static void drop(struct tcp_task *tt, struct tcp_r2t *r, bool final)
+void tcp_sequence_over(struct tcp_conn *c, struct tcp_task *tt, struct tcp_r2t *r)
 {
-	if (!final)
-		return;
-	end_sequence(tt, r);
-	if (!tt->n_r2ts) {
+	bool over;
+
+	r->busy = false;
+	tt->n_r2ts--;
+	/* The answer of a task that has failed waits for the F bit of every R2T (RFC 7143 7.8,
+	 * 11.4.2). */
+	over = tt->ceased ? !tt->n_r2ts : !tt->missing;
+	if (over) {
+		list_del(&tt->node);
 		tt->state = TCP_TASK_IDLE;
 		iscsi_data_complete(tt->task);
+	} else if ((tt->at < tt->end || tt->n_holes) && list_empty(&tt->node) && !tt->ceased) {
+		list_add_tail(&c->r2ts, &tt->node);
+		tcp_kick(c);
 	}
 }
 
@@ -154,26 +174,26 @@ int tcp_dataout_done(struct tcp_conn *c, bool digest_good)
 
 	if (!t)
 		return 0;
-	if (!digest_good && !c->dout_refused)
-		refuse(c, t, REJECT_DATA_DIGEST);
 	tt = tcp_task_of(t);
 	r = &tt->r2t[c->dout_r2t];
-	if (tt->ceased)
-		drop(tt, r, d->flags & ISCSI_FINAL);
-	if (tt->ceased || c->dout_refused)
+	if (!digest_good && !c->dout_refused) {
+		if (tt->recovers && !tt->ceased) {
+			tcp_note_hole(tt, r->offset, r->offset + c->rx.length);
+			tt->missing += c->rx.length; /* taken off below */
+			iscsi_data_out_lost(c->conn, c->rx.bhs);
+		} else {
+			refuse(c, t, REJECT_DATA_DIGEST);
+		}
+	}
+	if (tt->ceased || c->dout_refused) {
+		if (tt->ceased && (d->flags & ISCSI_FINAL))
+			tcp_sequence_over(c, tt, r);
 		return 0;
+	}
 	r->next_datasn++;
 	r->offset += c->rx.length;
 	tt->missing -= c->rx.length;
-	if (r->offset < r->end)
-		return 0;
-	end_sequence(tt, r);
-	if (!tt->missing) {
-		tt->state = TCP_TASK_IDLE;
-		iscsi_data_complete(t);
-	} else if (tt->at < tt->end && list_empty(&tt->node)) {
-		list_add_tail(&c->r2ts, &tt->node);
-		tcp_kick(c);
-	}
+	if (r->offset == r->end)
+		tcp_sequence_over(c, tt, r);
 	return 0;
 }

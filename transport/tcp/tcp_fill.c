@@ -63,7 +63,7 @@ static void fill_control(struct tcp_conn *c)
 		bool header_digest = pdu->dm_flags & 1, data_digest = pdu->dm_flags & 2;
 		struct tcp_head *h = &b->heads[b->n_heads];
 
-		iscsi_stamp(c->conn, pdu->bhs, pdu->takes_statsn);
+		iscsi_stamp_control(c->conn, pdu);
 		memcpy(h->bhs, pdu->bhs, ISCSI_BHS_SIZE);
 		add_head(b, header_digest);
 		if (pdu->length) {
@@ -86,31 +86,53 @@ static struct tcp_r2t *free_r2t(struct tcp_task *tt)
 	return NULL;
 }
 
-static void build_r2t(struct tcp_conn *c, struct tcp_task *tt, struct tcp_r2t *r)
+static void write_r2t(struct tcp_conn *c, struct tcp_task *tt, struct tcp_r2t *r)
 {
 	struct tcp_batch *b = c->batch;
 	struct bhs_r2t *h = (void *)b->heads[b->n_heads].bhs;
-	uint32_t burst = c->conn->keys.max_burst_length;
-	uint32_t length = tt->end - tt->at < burst ? tt->end - tt->at : burst;
 
-	if (c->next_ttt == ISCSI_TAG_RESERVED)
-		c->next_ttt = 0;
-	*r = (struct tcp_r2t){
-		.ttt = c->next_ttt++, .offset = tt->at, .end = tt->at + length, .busy = true
-	};
 	memset(h, 0, sizeof(*h));
 	h->opcode = ISCSI_OP_R2T;
 	h->flags = ISCSI_FINAL;
 	memcpy(h->lun, tt->task->lun, sizeof(h->lun));
 	put_be32(h->itt, tt->task->itt);
 	put_be32(h->ttt, r->ttt);
-	put_be32(h->r2tsn, tt->sn++);
-	put_be32(h->buffer_offset, tt->at);
-	put_be32(h->desired_length, length);
+	put_be32(h->r2tsn, r->r2tsn);
+	put_be32(h->buffer_offset, r->offset);
+	put_be32(h->desired_length, r->end - r->offset);
 	iscsi_stamp(c->conn, b->heads[b->n_heads].bhs, false);
-	tt->at += length;
-	tt->n_r2ts++;
 	add_head(b, c->header_digest);
+	r->again = false;
+}
+
+static void build_r2t(struct tcp_conn *c, struct tcp_task *tt, struct tcp_r2t *r)
+{
+	uint32_t burst = c->conn->keys.max_burst_length;
+	struct tcp_hole range = { tt->at, tt->end - tt->at < burst ? tt->end : tt->at + burst };
+
+	if (!tt->n_holes)
+		tt->at = range.end;
+	else if (!tcp_take_hole(tt, &range))
+		return;
+	if (c->next_ttt == ISCSI_TAG_RESERVED)
+		c->next_ttt = 0;
+	*r = (struct tcp_r2t){ .ttt = c->next_ttt++,
+			       .offset = range.offset,
+			       .end = range.end,
+			       .r2tsn = tt->sn++,
+			       .busy = true };
+	tt->n_r2ts++;
+	write_r2t(c, tt, r);
+}
+
+/* One that a SNACK asks for. */
+static struct tcp_r2t *lost_r2t(struct tcp_task *tt)
+{
+	for (unsigned i = 0; i < TCP_R2T_MAX; i++) {
+		if (tt->r2t[i].busy && tt->r2t[i].again)
+			return &tt->r2t[i];
+	}
+	return NULL;
 }
 
 static void fill_r2ts(struct tcp_conn *c)
@@ -122,41 +144,48 @@ static void fill_r2ts(struct tcp_conn *c)
 		max = TCP_R2T_MAX;
 	while (!list_empty(&c->r2ts) && has_room(c->batch, 0)) {
 		struct tcp_task *tt = list_entry(list_first(&c->r2ts), struct tcp_task, node);
-		struct tcp_r2t *r = tt->n_r2ts < max ? free_r2t(tt) : NULL;
+		struct tcp_r2t *r = tt->recovers ? lost_r2t(tt) : NULL;
 
+		if (r) {
+			write_r2t(c, tt, r);
+			continue;
+		}
+		r = tt->n_r2ts < max && (tt->n_holes || tt->at < tt->end) ? free_r2t(tt) : NULL;
 		if (r) {
 			build_r2t(c, tt, r);
 			built++;
 		}
-		if (!r || tt->at == tt->end)
+		if (!r || (tt->at == tt->end && !tt->n_holes))
 			list_del(&tt->node); /* comes back when an R2T has been answered */
 	}
+	if (c->conn->holds && built)
+		tcp_sequence_watch(c);
 	stats_add(reactor_counters(c->conn->reactor), STAT_R2TS, built);
 }
 
 /* Adds [at, at + length) of the task's buffer; the digest runs along while it is in the cache. */
-static uint32_t add_payload(struct tcp_batch *b, struct tcp_task *tt, uint32_t length, bool digest)
+static uint32_t add_payload(struct tcp_batch *b, struct tcp_put *put, uint32_t length, bool digest)
 {
 	uint32_t crc = CRC32C_INIT;
 
-	while (length && tt->from.n) {
-		const uint8_t *p = (uint8_t *)tt->from.iov->iov_base + tt->from.skip;
-		size_t here = tt->from.iov->iov_len - tt->from.skip;
+	while (length && put->from.n) {
+		const uint8_t *p = (uint8_t *)put->from.iov->iov_base + put->from.skip;
+		size_t here = put->from.iov->iov_len - put->from.skip;
 		size_t take = length < here ? length : here;
 
 		if (digest)
 			crc = crc32c_update(crc, p, take);
 		add_iov(b, p, take);
-		sink_advance(&tt->from, take);
+		sink_advance(&put->from, take);
 		length -= (uint32_t)take;
 	}
 	return crc;
 }
 
 /* Entries that `length` bytes from here on take, at most limit + 1. */
-static unsigned count_pieces(const struct tcp_task *tt, uint32_t length, unsigned limit)
+static unsigned count_pieces(const struct tcp_put *put, uint32_t length, unsigned limit)
 {
-	struct sink s = tt->from;
+	struct sink s = put->from;
 	unsigned n = 0;
 
 	while (length && s.n && n <= limit) {
@@ -170,26 +199,41 @@ static unsigned count_pieces(const struct tcp_task *tt, uint32_t length, unsigne
 	return n;
 }
 
-static void build_data_in(struct tcp_conn *c, struct tcp_task *tt, uint32_t length)
+/* RFC 7143 11.7.2: once in MaxBurstLength bytes. */
+static void ask_for_ack(struct tcp_conn *c, struct tcp_task *tt, struct bhs_data_in *h)
+{
+	if (tt->ack_ttt == ISCSI_TAG_RESERVED) {
+		if (c->next_ttt == ISCSI_TAG_RESERVED)
+			c->next_ttt = 0;
+		tt->ack_ttt = c->next_ttt++;
+	}
+	h->flags |= ISCSI_DATA_IN_ACK;
+	memcpy(h->lun, tt->task->lun, sizeof(h->lun));
+	put_be32(h->ttt, tt->ack_ttt);
+}
+
+static void build_data_in(struct tcp_conn *c, struct tcp_task *tt, struct tcp_put *put,
+			  uint32_t length)
 {
 	struct tcp_batch *b = c->batch;
 	struct tcp_head *head = &b->heads[b->n_heads];
 	struct bhs_data_in *h = (void *)head->bhs;
 	struct iscsi_task *t = tt->task;
-	bool last = length == tt->end - tt->at;
+	bool last = length == tt->end - put->at;
 	bool status = last && tt->with_status;
 	uint32_t residual = 0, crc;
 
 	memset(h, 0, sizeof(*h));
 	h->opcode = ISCSI_OP_DATA_IN;
-	if (last || length == tt->burst)
+	if (last || length == put->burst)
 		h->flags = ISCSI_FINAL;
 	put_be24(h->data_segment_length, length);
 	put_be32(h->itt, t->itt);
 	put_be32(h->ttt, ISCSI_TAG_RESERVED);
-	put_be32(h->datasn, tt->sn++);
-	t->data_in_pdus++;
-	put_be32(h->buffer_offset, tt->at);
+	if (tt->recovers && !last && length == put->burst)
+		ask_for_ack(c, tt, h);
+	put_be32(h->datasn, put->sn++);
+	put_be32(h->buffer_offset, put->at);
 	iscsi_stamp(c->conn, head->bhs, status);
 	if (status) {
 		h->flags =
@@ -200,41 +244,80 @@ static void build_data_in(struct tcp_conn *c, struct tcp_task *tt, uint32_t leng
 		put_be32(h->statsn, 0); /* reserved without status, RFC 7143 11.7.4 */
 	}
 	add_head(b, c->header_digest);
-	crc = add_payload(b, tt, length, c->data_digest);
+	crc = add_payload(b, put, length, c->data_digest);
 	if (length)
 		add_tail(b, head, length, c->data_digest, crc);
-	tt->at += length;
-	tt->burst -= length;
-	if (!tt->burst)
-		tt->burst = c->conn->keys.max_burst_length;
+	put->at += length;
+	put->burst -= length;
+	if (!put->burst)
+		put->burst = c->conn->keys.max_burst_length;
+}
+
+/* Of the next Data-In PDU. */
+uint32_t tcp_next_length(const struct tcp_task *tt, const struct tcp_put *put, uint32_t segment)
+{
+	uint32_t length = tt->end - put->at;
+
+	/* Within a sequence whole words (RFC 7143 11.7.7), whatever was declared. */
+	if (length > segment)
+		length = segment & ~3u;
+	return length > put->burst ? put->burst : length;
+}
+
+/* One PDU of the task; false: the batch has no room for it. */
+static bool fill_one(struct tcp_conn *c, struct tcp_task *tt, struct tcp_put *put, uint32_t segment)
+{
+	uint32_t length = tcp_next_length(tt, put, segment);
+
+	if (!has_room(c->batch, count_pieces(put, length, TCP_BATCH_IOV)))
+		return false;
+	if (!tt->in_batch) {
+		tt->in_batch = true;
+		tt->owed = &c->batch->owed[c->batch->n_owed++];
+		*tt->owed = (struct tcp_owed){ .task = tt->task };
+	}
+	build_data_in(c, tt, put, length);
+	return true;
+}
+
+/* What SNACKs ask for; false: the batch has no room for more of it. */
+static bool fill_again(struct tcp_conn *c, struct tcp_task *tt)
+{
+	while (tt->n_runs) {
+		struct tcp_run *run = &tt->runs[0];
+
+		if (tt->replay.sn != run->sn)
+			tt->replay = tcp_place_of(tt, run->sn);
+		for (; run->sn < run->end; run->sn++) {
+			if (!fill_one(c, tt, &tt->replay, tt->segment))
+				return false;
+		}
+		tt->n_runs--;
+		memmove(tt->runs, tt->runs + 1, tt->n_runs * sizeof(tt->runs[0]));
+	}
+	return true;
 }
 
 /* The next Data-In PDUs of one task; true when the batch has no room for its next one. */
 static bool fill_task(struct tcp_conn *c, struct tcp_task *tt)
 {
 	uint32_t segment = c->conn->keys.max_send_data_segment_length;
-	struct tcp_owed *owed = &c->batch->owed[c->batch->n_owed];
 
-	while (tt->at < tt->end) {
-		uint32_t length = tt->end - tt->at;
-
-		/* Within a sequence whole words (RFC 7143 11.7.7), whatever was declared. */
-		if (length > segment)
-			length = segment & ~3u;
-		if (length > tt->burst)
-			length = tt->burst;
-		if (!has_room(c->batch, count_pieces(tt, length, TCP_BATCH_IOV)))
-			break;
-		if (!tt->in_batch) {
-			tt->in_batch = true;
-			*owed = (struct tcp_owed){ .task = tt->task };
-			c->batch->n_owed++;
-		}
-		build_data_in(c, tt, length);
+	if (tt->recovers) {
+		segment = tcp_fit_segment(tt, segment);
+		if (!fill_again(c, tt))
+			return true;
 	}
-	if (tt->at < tt->end)
-		return true;
-	owed->last = true;
+	if (tt->state == TCP_TASK_PUT) {
+		while (tt->put.at < tt->end) {
+			if (!fill_one(c, tt, &tt->put, segment))
+				break;
+		}
+		tt->task->data_in_pdus = tt->put.sn;
+		if (tt->put.at < tt->end)
+			return true;
+		tt->owed->last = true;
+	}
 	list_del(&tt->node);
 	return false;
 }

@@ -28,11 +28,12 @@ void tcp_put_data(struct iscsi_task *t, uint32_t offset, uint32_t length, bool w
 
 	tt->state = TCP_TASK_PUT;
 	tt->with_status = with_status;
-	tt->at = offset;
 	tt->end = offset + length;
-	tt->sn = 0;
-	tt->burst = t->conn->keys.max_burst_length;
-	tt->from = sink_at(t->scsi.buf.iov, t->scsi.buf.n, offset);
+	tt->put = (struct tcp_put){ .at = offset,
+				    .burst = t->conn->keys.max_burst_length,
+				    .from = sink_at(t->scsi.buf.iov, t->scsi.buf.n, offset) };
+	if (t->conn->holds)
+		tcp_put_base(tt);
 	list_add_tail(&c->data, &tt->node);
 	tcp_kick(c);
 }
@@ -44,6 +45,7 @@ bool tcp_release(struct iscsi_task *t)
 
 	list_del(&tt->node);
 	tt->state = TCP_TASK_IDLE;
+	tt->n_runs = 0;
 	if (c->dout == t) {
 		c->dout = NULL;
 		c->sink.n = 0; /* the rest of the PDU is dropped */
@@ -211,8 +213,12 @@ static void forget_tasks(struct list *head)
 {
 	struct list *n;
 
-	while ((n = list_pop(head)))
-		list_entry(n, struct tcp_task, node)->state = TCP_TASK_IDLE;
+	while ((n = list_pop(head))) {
+		struct tcp_task *tt = list_entry(n, struct tcp_task, node);
+
+		tt->state = TCP_TASK_IDLE;
+		tt->n_runs = 0;
+	}
 }
 
 void tcp_tx_clear(struct tcp_conn *c)

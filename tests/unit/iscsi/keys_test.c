@@ -18,6 +18,7 @@ static void setup(void)
 	n.phase = KEY_OPERATIONAL;
 	n.digests = true;
 	n.max_connections = 8;
+	n.error_recovery_level = 1;
 }
 
 /* Offers "Key=value"; the answer's value, "" when there is none, "!" for a protocol error. */
@@ -198,6 +199,10 @@ START_TEST(between_keys)
 	limits.error_recovery_level = 1;
 	ck_assert_str_eq(offer("ErrorRecoveryLevel=2"), "1");
 	ck_assert_str_eq(offer("MaxOutstandingR2T=8"), "1");
+	setup();
+	limits.error_recovery_level = 1;
+	n.error_recovery_level = 0; /* of the transport */
+	ck_assert_str_eq(offer("ErrorRecoveryLevel=2"), "0");
 }
 END_TEST
 

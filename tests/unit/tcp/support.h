@@ -11,6 +11,7 @@
 #include "daemon/base/bytes.h"
 #include "daemon/base/crc32c.h"
 #include "tests/unit/unit.h"
+#include "transport/iscsi/recovery.h"
 #include "transport/tcp/listen.h"
 #include "transport/tcp/private.h"
 #include "transport/tcp/tcp.h"
@@ -145,6 +146,28 @@ void iscsi_data_out_bad(struct iscsi_conn *c, struct iscsi_task *t, const uint8_
 	rig.n_bad++;
 	rig.bad_task = t;
 	rig.bad_reason = reject;
+}
+
+void iscsi_data_out_lost(struct iscsi_conn *c, const uint8_t bhs[static 48])
+{
+	(void)c;
+	(void)bhs;
+	rig.n_bad++;
+}
+
+void iscsi_data_out_given_up(struct iscsi_task *t)
+{
+	rig.bad_task = t;
+}
+
+void recovery_acknowledge(struct iscsi_conn *c)
+{
+	(void)c;
+}
+
+void iscsi_stamp_control(struct iscsi_conn *c, struct iscsi_pdu *pdu)
+{
+	iscsi_stamp(c, pdu->bhs, pdu->takes_statsn);
 }
 
 void iscsi_stamp(struct iscsi_conn *c, uint8_t bhs[static 48], bool takes_statsn)

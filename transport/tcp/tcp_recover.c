@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ErrorRecoveryLevel 1: Data-Out that was lost is asked for again by a recovery R2T (RFC 7143 7.8,
+ * 11.8). That goes out when its sequence has ended, since one R2T may be outstanding; a sequence
+ * whose end does not come is taken for ended after a while (7.1.4.1).
+ */
+#include "transport/tcp/private.h"
+
+#include <string.h>
+
+#define TICK_MS       4000u
+#define TICKS_MAX     2  /* 4 to 8 s without data */
+#define FRUITLESS_MAX 8u /* R2Ts in a row that have brought nothing */
+
+void tcp_note_hole(struct tcp_task *tt, uint32_t offset, uint32_t end)
+{
+	struct tcp_hole *last = tt->n_holes ? &tt->holes[tt->n_holes - 1] : NULL;
+
+	if (offset == end)
+		return;
+	if (last && (last->end == offset || tt->n_holes == TCP_HOLES)) {
+		tt->missing += offset - last->end; /* between them it comes once more */
+		last->end = end;
+		return;
+	}
+	tt->holes[tt->n_holes++] = (struct tcp_hole){ offset, end };
+}
+
+bool tcp_take_hole(struct tcp_task *tt, struct tcp_hole *ret)
+{
+	uint32_t burst = tt->task->conn->keys.max_burst_length;
+	struct tcp_hole *first = &tt->holes[0];
+
+	tt->fruitless = tt->missing == tt->missing_then ? tt->fruitless + 1 : 0;
+	tt->missing_then = tt->missing;
+	if (tt->fruitless > FRUITLESS_MAX) {
+		tt->n_holes = 0;
+		iscsi_data_out_given_up(tt->task);
+		return false;
+	}
+	*ret = *first;
+	if (ret->end - ret->offset > burst) {
+		ret->end = first->offset = ret->offset + burst;
+		return true;
+	}
+	tt->n_holes--;
+	memmove(first, first + 1, tt->n_holes * sizeof(*first));
+	return true;
+}
+
+void tcp_recover(struct iscsi_task *t, uint32_t offset, uint32_t length)
+{
+	struct tcp_task *tt = tcp_task_of(t);
+	struct tcp_conn *c = tcp_conn_of(t->conn);
+
+	if (tt->state != TCP_TASK_GET)
+		tcp_get_data(t, 0, 0);
+	tt->missing += length;
+	tcp_note_hole(tt, offset, offset + length);
+	if (list_empty(&tt->node))
+		list_add_tail(&c->r2ts, &tt->node);
+	tcp_kick(c);
+}
+
+/* A sequence that is silent. What it has not brought is lost. */
+static void give_up_waiting(struct tcp_conn *c, struct tcp_task *tt, struct tcp_r2t *r)
+{
+	if (!tt->ceased)
+		tcp_note_hole(tt, r->offset, r->end);
+	tcp_sequence_over(c, tt, r);
+}
+
+/* True: it waits for data still. */
+static bool look_at(struct tcp_conn *c, struct tcp_task *tt)
+{
+	for (unsigned i = 0; i < TCP_R2T_MAX; i++) {
+		struct tcp_r2t *r = &tt->r2t[i];
+
+		if (!r->busy)
+			continue;
+		if (c->dout == tt->task && c->dout_r2t == i)
+			r->ticks = 0; /* a long one is on its way */
+		if (++r->ticks <= TICKS_MAX)
+			continue;
+		give_up_waiting(c, tt, r);
+		return true; /* the task may be gone */
+	}
+	return tt->n_r2ts;
+}
+
+void tcp_sequence_watch(struct tcp_conn *c)
+{
+	if (list_empty(&c->sequence.node))
+		reactor_timer_arm(c->conn->reactor, &c->sequence, TICK_MS);
+}
+
+void tcp_sequence_timer(struct reactor_timer *timer)
+{
+	struct tcp_conn *c = container_of(timer, struct tcp_conn, sequence);
+	bool waits = false;
+
+	if (c->down || !c->conn->session)
+		return;
+	for (unsigned i = 0; i < SESSION_ITT_BUCKETS; i++) {
+		struct list *pos, *next;
+
+		list_for_each_safe (pos, next, &c->conn->session->tasks[i]) {
+			struct iscsi_task *t = list_entry(pos, struct iscsi_task, itt_node);
+			struct tcp_task *tt = tcp_task_of(t);
+
+			if (t->conn == c->conn && tt->state == TCP_TASK_GET)
+				waits |= look_at(c, tt);
+		}
+	}
+	if (waits)
+		tcp_sequence_watch(c);
+}
