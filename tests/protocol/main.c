@@ -43,6 +43,7 @@ static const struct {
 	{ "session", session_suite },
 	{ "mcs_login", mcs_login_suite },
 	{ "mcs_io", mcs_io_suite },
+	{ "mcs_loss", mcs_loss_suite },
 	{ "digest", digest_suite },
 	{ "lun", lun_suite },
 	{ "scsi", scsi_suite },

@@ -219,6 +219,7 @@ void ffp_fence_forget(struct iscsi_session *s, struct iscsi_conn *c)
 		if (c && p->conn != c)
 			continue;
 		list_del(&p->node);
+		p->fenced = false; /* it is not what the fence waits for */
 		iscsi_control_sent(p->conn, p);
 	}
 	if (s->fence.state == FENCE_OPEN || (c && s->fence.conn != c))
