@@ -298,6 +298,7 @@ static enum compound_step (*const first_steps[])(struct compound *c) = {
 	[COMPOUND_COMPARE_WRITE] = exclusive_step,
 	[COMPOUND_OR_WRITE] = exclusive_step,
 	[COMPOUND_WRITE_ATOMIC] = exclusive_step,
+	[COMPOUND_LOCATE] = locate_step,
 };
 
 void compound_start(struct scsi_task *t)

@@ -25,6 +25,7 @@ enum scsi_compound {
 	COMPOUND_COMPARE_WRITE, /* 2 * length bytes sent: what must be there, what shall be */
 	COMPOUND_OR_WRITE,
 	COMPOUND_WRITE_ATOMIC,
+	COMPOUND_LOCATE, /* a READ that has failed: at which block? */
 };
 
 /* Begins: data, if the command has any, has been collected in t->buf. Ends in the port's data_in or

@@ -73,6 +73,7 @@ enum compound_step zero_step(struct compound *c);
 enum compound_step unmap_step(struct compound *c);
 enum compound_step lba_status_step(struct compound *c);
 enum compound_step exclusive_step(struct compound *c);
+enum compound_step locate_step(struct compound *c);
 
 /* Ranges (compound_range.c). ask: may what the step has prepared go to the store? STEP_IO,
  * STEP_BUSY, or STEP_WAIT: it is held, and the pump comes again; then released says STEP_IO or

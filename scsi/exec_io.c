@@ -266,6 +266,18 @@ void exec_io_failed(struct scsi_task *t, const struct backing_io *io)
 
 static void submit(struct scsi_task *t, enum backing_kind kind);
 
+/* Of a READ of several blocks, one at least cannot be read: the first of them is looked for. */
+static bool locate(struct scsi_task *t)
+{
+	if (t->io.kind != BACKING_READ || t->io.length <= t->lu->geo.block_size ||
+	    sense_from_errno(t->io.result, false).key != SENSE_MEDIUM_ERROR)
+		return false;
+	t->plan.kind = PLAN_COMPOUND;
+	t->plan.compound = COMPOUND_LOCATE;
+	compound_start(t);
+	return true;
+}
+
 static void io_done(struct backing_io *io)
 {
 	struct scsi_task *t = container_of(io, struct scsi_task, io);
@@ -275,7 +287,8 @@ static void io_done(struct backing_io *io)
 		return;
 	}
 	if (exec_unlikely(io->result < 0)) {
-		exec_io_failed(t, io);
+		if (!locate(t))
+			exec_io_failed(t, io);
 		return;
 	}
 	switch (io->kind) {

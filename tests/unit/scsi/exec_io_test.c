@@ -136,6 +136,57 @@ START_TEST(residuals_of_writes)
 }
 END_TEST
 
+/* INFORMATION is the first block that cannot be read, wherever it is. */
+START_TEST(first_bad_block)
+{
+	static const struct {
+		uint32_t blocks, bad;
+	} cases[] = { { 1, 0 }, { 2, 1 }, { 3, 0 }, { 8, 7 }, { 1000, 999 }, { 8192, 5001 } };
+
+	COVERS("SS-005 SB-043");
+	for (unsigned i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		uint32_t bad = 37 + cases[i / 2].bad;
+		struct fake_task *f;
+
+		fx_setup(i % 2 ? BACKING_INLINE : 0);
+		fx_store->error = -EIO;
+		fx_store->error_from = FX_AT(bad);
+		f = fx_read(&fx_nexus[0], 37, cases[i / 2].blocks);
+		scsi_submit(&f->t);
+		fx_run(f);
+		ck_assert_uint_eq(f->sense.key, SENSE_MEDIUM_ERROR);
+		ck_assert_uint_eq(f->sense.asc_ascq, 0x1100);
+		ck_assert(f->sense.info_valid && !f->in);
+		ck_assert_uint_eq(f->sense.info, bad);
+		ck_assert_uint_eq(f->data_length, 0);
+		ck_assert_uint_le(fx_store->count[BACKING_READ], 20);
+		fake_task_free(f);
+		fx_expect(fx_read(&fx_nexus[0], 37 - 8, 8), 0, 0);
+		fx_teardown();
+	}
+}
+END_TEST
+
+/* Stopped while the block is looked for. */
+START_TEST(aborted_while_locating)
+{
+	struct fake_task *f;
+
+	fx_setup(0);
+	fx_store->hold = true;
+	f = fx_read(&fx_nexus[0], 0, 100);
+	scsi_submit(&f->t);
+	fake_store_let_one(fx_store, -EIO);
+	ck_assert(!f->ended && fx_store->n_held == 1);
+	fake_task_abort(f);
+	ck_assert(f->detached && !f->over);
+	fake_store_let_one(fx_store, -EIO);
+	ck_assert(f->over && !f->ended && !fx_store->n_held);
+	fake_task_free(f);
+	fx_teardown();
+}
+END_TEST
+
 START_TEST(store_errors)
 {
 	COVERS("SS-005 SS-010 SS-011 SB-043 SB-044 fault-H06 fault-G08");
@@ -414,6 +465,7 @@ START_TEST(counters)
 END_TEST
 
 UNIT_MAIN("scsi/exec_io", data_goes_through, data_goes_through_slowly, residuals_of_reads,
-	  residuals_of_writes, store_errors, shrunk_under_io, force_unit_access, synchronize_cache,
-	  cache_is_emptied_when_switched_off, early_flush_outlives_all, waits_for_buffers,
-	  answer_waits_for_buffer, larger_than_the_arena, counters)
+	  residuals_of_writes, first_bad_block, aborted_while_locating, store_errors,
+	  shrunk_under_io, force_unit_access, synchronize_cache, cache_is_emptied_when_switched_off,
+	  early_flush_outlives_all, waits_for_buffers, answer_waits_for_buffer,
+	  larger_than_the_arena, counters)
