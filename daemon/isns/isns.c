@@ -90,11 +90,11 @@ static int resolve(const char *word, struct isns_server *s)
 	return 0;
 }
 
-static struct isns_server *find(const struct isns *i, const char *text)
+static struct isns_server *find(const struct list *servers, const char *text)
 {
 	struct list *l;
 
-	list_for_each (l, &i->servers) {
+	list_for_each (l, servers) {
 		struct isns_server *s = list_entry(l, struct isns_server, node);
 
 		if (!strcmp(s->text, text))
@@ -121,24 +121,20 @@ static void set_servers(struct isns *i, const char *list)
 	list_init(&before);
 	list_splice_tail(&before, &i->servers);
 	while (list && config_next_address(&list, word) && i->n < SERVERS_MAX) {
-		struct isns_server *s = calloc(1, sizeof(*s));
+		struct isns_server *s = calloc(1, sizeof(*s)), *old;
 
-		if (!s || resolve(word, s) || find(i, s->text)) {
+		if (!s || resolve(word, s) || find(&i->servers, s->text)) {
+			free(s);
+			continue;
+		}
+		old = find(&before, s->text);
+		if (old) {
+			list_del(&old->node);
+			list_add_tail(&i->servers, &old->node);
 			free(s);
 			continue;
 		}
 		isns_server_init(s, i->control);
-		list_for_each_safe (l, tmp, &before) {
-			struct isns_server *old = list_entry(l, struct isns_server, node);
-
-			if (strcmp(old->text, s->text) != 0)
-				continue;
-			free(s);
-			list_del(l);
-			i->n--;
-			s = old;
-			break;
-		}
 		list_add_tail(&i->servers, &s->node);
 		i->n++;
 	}

@@ -34,6 +34,7 @@ static __attribute__((format(printf, 2, 3))) void fail(struct isns_server *s, co
 
 	memcpy(before, s->why, sizeof(before));
 	va_start(args, format);
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, above */
 	vsnprintf(s->why, sizeof(s->why), format, args);
 	va_end(args);
 	hang_up(s);
