@@ -224,34 +224,41 @@ static void take(const struct ini_pdu *p, const char *key, uint32_t *to)
 		*to = (uint32_t)strtoul(ini_value(p, key), NULL, 0);
 }
 
+/* One request and its answer; false: the stage goes on with CHAP. */
+static bool step(struct ini *i, const struct client *c, unsigned n, const char *text)
+{
+	const char *mine = strstr(text, "MaxRecvDataSegmentLength=");
+	const struct ini_pdu *p;
+
+	send_step(i, c, c->steps[n].flags, text);
+	p = expect(i, ISCSI_OP_LOGIN_RESPONSE);
+	check_answer(c, p, text);
+	if (!n && !c->discovery)
+		ck_assert_str_eq(ini_value(p, "TargetPortalGroupTag"), "1");
+	if (!n && c->proves) {
+		ck_assert_uint_eq(p->bhs[1], 0);
+		ck_assert_str_eq(ini_value(p, "AuthMethod"), "CHAP");
+		return false;
+	}
+	ck_assert_uint_eq(p->bhs[1], c->steps[n].flags);
+	take(p, "MaxRecvDataSegmentLength", &i->max_send);
+	take(p, "MaxBurstLength", &i->max_burst);
+	i->tsih = get_be16(bhs_of(p, bhs_login_response)->tsih);
+	if (mine)
+		i->max_recv = (uint32_t)strtoul(strchr(mine, '=') + 1, NULL, 0);
+	return true;
+}
+
 static void log_in(struct ini *i, const struct client *c)
 {
 	for (unsigned n = 0; n < 3 && c->steps[n].text; n++) {
-		const struct ini_pdu *p;
-		const char *mine;
 		char text[2048];
 
 		snprintf(text, sizeof(text), "%s%s%s%s",
 			 n ? "" : "InitiatorName=", n ? "" : c->initiator, n ? "" : "\n",
 			 c->steps[n].text);
-		send_step(i, c, c->steps[n].flags, text);
-		p = expect(i, ISCSI_OP_LOGIN_RESPONSE);
-		check_answer(c, p, text);
-		if (!n && !c->discovery)
-			ck_assert_str_eq(ini_value(p, "TargetPortalGroupTag"), "1");
-		if (!n && c->proves) {
-			ck_assert_str_eq(ini_value(p, "AuthMethod"), "CHAP");
-			ck_assert_uint_eq(p->bhs[1], 0);
+		if (!step(i, c, n, text))
 			prove(i, c, strstr(c->name, "iPXE"));
-			continue;
-		}
-		ck_assert_uint_eq(p->bhs[1], c->steps[n].flags);
-		take(p, "MaxRecvDataSegmentLength", &i->max_send);
-		take(p, "MaxBurstLength", &i->max_burst);
-		i->tsih = get_be16(bhs_of(p, bhs_login_response)->tsih);
-		mine = strstr(text, "MaxRecvDataSegmentLength=");
-		if (mine)
-			i->max_recv = (uint32_t)strtoul(strchr(mine, '=') + 1, NULL, 0);
 	}
 	ck_assert_uint_ne(i->tsih, 0);
 	i->full_feature = true;

@@ -252,11 +252,11 @@ static unsigned records(const struct ini_pdu *p, const char *name, unsigned *nam
 		if (!strncmp(pair, "TargetName=", 11)) {
 			n++;
 			*named += name && !strcmp(pair + 11, name);
-			ck_assert_str_ne(pair + 11, "iscsi");
+			ck_assert_msg(strcmp(pair + 11, "iscsi") != 0, "the default name");
 			continue;
 		}
-		ck_assert_msg(!strncmp(pair, "TargetAddress=", 14), "%s", pair);
-		ck_assert_msg(strrchr(pair, ',') != NULL, "%s has no group tag", pair);
+		ck_assert_msg(!strncmp(pair, "TargetAddress=", 14) && strrchr(pair, ','), "%s",
+			      pair);
 	}
 	return n;
 }
