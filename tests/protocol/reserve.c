@@ -329,10 +329,17 @@ START_TEST(storm)
 			put_be32(c[i].cdb + 5, 24);
 			ck_assert(!ini_scsi_start(n[i], &c[i]));
 		}
-		for (unsigned i = 0; i < 2; i++) {
+		for (unsigned i = 0, silent = 0; i < 2; i++) {
+			int rc = ini_scsi_finish(n[i], &c[i]);
 			unsigned r;
 
-			ck_assert(!ini_scsi_finish(n[i], &c[i]));
+			/* PREEMPT AND ABORT may stop the other's, which then says nothing (TAS=0),
+			 * and has not been. */
+			if (rc == -ETIMEDOUT && c[i].cdb[1] == PREEMPT_AND_ABORT && !silent++) {
+				ready(n[i], 0);
+				continue;
+			}
+			ck_assert_msg(!rc, "round %u: %s", round, strerror(-rc));
 			r = result_of(&c[i]);
 			ck_assert_msg(!r || r == CONFLICT || r == UA(0x2a05), "%06x", r);
 			changes += !r;
