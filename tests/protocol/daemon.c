@@ -26,7 +26,7 @@ int patience(int ms)
 	return getenv("HAWSER_TEST_SLOW") ? 10 * ms : 2 * ms;
 }
 
-static uint16_t free_port(int family)
+uint16_t free_port(int family)
 {
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
 	struct sockaddr_in v4 = { .sin_family = AF_INET,
@@ -88,7 +88,8 @@ static const char lus[] =
     "  { name = \"pr\"; type = \"ram\"; size = \"4MiB\"; },\n"
     "  { name = \"reset0\"; type = \"ram\"; size = \"4MiB\"; },\n"
     "  { name = \"reset1\"; type = \"ram\"; size = \"4MiB\"; fault = \"delay ms=400 from=1M\"; "
-    "},\n";
+    "},\n"
+    "  { name = \"stuck\"; type = \"ram\"; size = \"4MiB\"; fault = \"clear\"; },\n";
 
 static const char targets[] =
     "targets = ( { name = \"" T_MAIN "\"; alias = \"" T_MAIN_ALIAS "\"; " ANY "\n"
@@ -127,7 +128,8 @@ static const char targets[] =
     "  { name = \"" T_PR "\"; " ANY " luns = ( { lun = 0; lu = \"pr\"; } ); },\n"
     "  { name = \"" T_RESET "\"; access = ( { initiator = \"" READER
     "\"; read_only = true; }, { any = true; } );"
-    " luns = ( { lun = 0; lu = \"reset0\"; }, { lun = 1; lu = \"reset1\"; } ); }\n);\n";
+    " luns = ( { lun = 0; lu = \"reset0\"; }, { lun = 1; lu = \"reset1\"; },"
+    " { lun = 2; lu = \"stuck\"; } ); }\n);\n";
 
 const char *config_main(const struct server *s)
 {

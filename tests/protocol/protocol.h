@@ -55,7 +55,7 @@ extern struct server server, strict;
 #define T_DIGEST       BASE "digest"    /* digests: CRC32C only */
 #define T_GROUP2       BASE "group2"    /* portal group 2 only */
 #define T_NO_ZERO      BASE "nozero"    /* LUN 1 only */
-#define T_RESET        BASE "reset"     /* for target resets */
+#define T_RESET        BASE "reset"     /* for resets, and a store that hangs */
 #define T_MCS          BASE "mcs"       /* eight connections in a session */
 #define T_LEVEL_1      BASE "level1"    /* ErrorRecoveryLevel 1 */
 #define T_CHAP         BASE "chap"      /* for accounts "user", "0xabc" and "strong" */
@@ -111,6 +111,13 @@ int server_stop(struct server *s);
 bool log_has(const char *text);
 const char *config_main(const struct server *s);
 const char *config_strict(const struct server *s);
+uint16_t free_port(int family);
+/* support_admin.c: asks the daemon by its socket; params: the members of an object. The result,
+ * which the caller lets go; fails the test if it is an error. */
+struct json_t *admin(const struct server *s, const char *method, const char *params);
+void change(const struct server *s, const char *method, const char *params); /* no result wanted */
+/* The sessions with a target that have a connection become this many. */
+void await_sessions(const struct server *s, const char *target, unsigned n);
 /* False, and why not on stdout: it has ended, or the witness cannot read. */
 bool witness_start(void);
 void witness_check(void);
@@ -134,6 +141,7 @@ suite_fn mcs_login_suite, mcs_io_suite, mcs_loss_suite;
 suite_fn reserve_suite;
 suite_fn tmf_sam5_suite;
 suite_fn snack_suite, snack_status_suite, lost_suite;
+suite_fn stuck_suite, churn_suite;
 void add_rows(TCase *c, const TTest *test, int rows);
 #define add(c, test)             add_rows(c, test, 1)
 #define add_table(c, test, rows) add_rows(c, test, (int)(sizeof(rows) / sizeof((rows)[0])))

@@ -19,7 +19,7 @@ static struct ini *replace(const struct ini *old, const char *keys)
 /* Old tasks end without a word, none of them writes any more, and the new session is told. */
 START_TEST(reinstatement)
 {
-	COVERS("L-015 S-003 S-005 S-007 S-042 S-030");
+	COVERS("L-015 S-003 S-005 S-007 S-042 S-030 fault-D14");
 	struct ini *old = session_keys(T_MAIN, USUAL("65536", "Yes", "No")), *new;
 	struct data_out d = { .length = 512, .data = data, .final = true };
 	static uint8_t before[512];

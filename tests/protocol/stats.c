@@ -20,27 +20,9 @@ static const char *const names[STATS] = {
 #undef NAME
 };
 
-static json_t *ask(const struct server *s, const char *request)
-{
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	json_error_t error;
-	json_t *answer;
-
-	snprintf(a.sun_path, sizeof(a.sun_path), "%s/admin.sock", s->dir);
-	ck_assert_int_eq(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
-	ck_assert_int_eq(send(fd, request, strlen(request), 0), (ssize_t)strlen(request));
-	answer = json_loadfd(fd, JSON_DISABLE_EOF_CHECK, &error);
-	close(fd);
-	ck_assert_msg(answer != NULL, "%s", error.text);
-	return answer;
-}
-
 static struct counters counters(const struct server *s)
 {
-	json_t *answer =
-	    ask(s, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"daemon.stats\",\"params\":{}}\n");
-	json_t *rows = json_object_get(json_object_get(answer, "result"), "counters");
+	json_t *answer = admin(s, "daemon.stats", ""), *rows = json_object_get(answer, "counters");
 	struct counters c;
 
 	ck_assert_uint_eq(json_object_size(rows), STATS);

@@ -93,7 +93,7 @@ END_TEST
 /* One that answers no ping, but does something, stays (iPXE); one that is silent does not. */
 START_TEST(no_answer)
 {
-	COVERS("P-113 E-046");
+	COVERS("P-113 E-046 fault-D14");
 	struct ini *silent = strict_session(), *active = strict_session();
 	int64_t begin = clock_ms();
 	unsigned n = 0;

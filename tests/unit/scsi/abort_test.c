@@ -191,7 +191,7 @@ END_TEST
 
 START_TEST(write_in_the_store)
 {
-	COVERS("fault-D03 fault-D10 fault-D16");
+	COVERS("fault-D03 fault-D16");
 	struct it_nexus *a = &fx_nexus[0], *b = &fx_nexus[1];
 	struct fake_task *f;
 
