@@ -105,6 +105,7 @@ int ini_login(struct ini *i, const struct ini_login *l, struct ini_pdu *last)
 	bool header = false, data = false;
 	int csg = l->security ? STAGE_SECURITY : STAGE_OPERATIONAL, rc;
 
+	i->recovery = false;
 	snprintf(lines, sizeof(lines), "InitiatorName=%s\nSessionType=%s%s%s\n%s%s", name,
 		 l->target ? "Normal" : "Discovery", l->target ? "\nTargetName=" : "",
 		 l->target ? l->target : "", l->security ? "AuthMethod=None\n" : "",

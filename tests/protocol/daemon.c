@@ -126,7 +126,7 @@ static const char targets[] =
     "\"; account = \"user\"; } ); },\n"
     "  { name = \"" T_CHAP_MUST "\"; " MAIN_LUS " access = ( { account = \"both\"; } ); },\n"
     "  { name = \"" T_PR "\"; " ANY " luns = ( { lun = 0; lu = \"pr\"; } ); },\n"
-    "  { name = \"" T_RESET "\"; access = ( { initiator = \"" READER
+    "  { name = \"" T_RESET "\"; error_recovery_level = 1; access = ( { initiator = \"" READER
     "\"; read_only = true; }, { any = true; } );"
     " luns = ( { lun = 0; lu = \"reset0\"; }, { lun = 1; lu = \"reset1\"; },"
     " { lun = 2; lu = \"stuck\"; } ); }\n);\n";

@@ -26,7 +26,9 @@ static struct ini *level_1(const char *keys)
 	return i;
 }
 
-/* Sends [offset, end) as one sequence; piece n shares the fate of bit n. Returns those damaged. */
+static uint32_t piece = PIECE; /* of a sequence; each test is a process */
+
+/* Sends [offset, end) as one sequence; piece n has fate n. Returns those damaged. */
 static unsigned sequence(struct ini *i, uint32_t itt, uint32_t ttt, uint32_t offset, uint32_t end,
 			 const enum fate *fates)
 {
@@ -36,7 +38,7 @@ static unsigned sequence(struct ini *i, uint32_t itt, uint32_t ttt, uint32_t off
 	for (; d.offset < end; d.offset += d.length, d.datasn++) {
 		enum fate fate = fates ? fates[d.datasn] : FINE;
 
-		d.length = end - d.offset < PIECE ? end - d.offset : PIECE;
+		d.length = end - d.offset < piece ? end - d.offset : piece;
 		d.final = d.offset + d.length == end;
 		d.data = content + d.offset;
 		if (fate == LOST && !d.final)
@@ -134,6 +136,32 @@ START_TEST(unsolicited)
 	ck_assert_uint_eq(asked, l->length);
 	expect_status(i, itt, 0);
 	expect_content(i, LUN_FILE, BLOCK, 32, content);
+}
+END_TEST
+
+/* More gaps in a sequence than are remembered: the command fails. */
+START_TEST(too_many)
+{
+	COVERS("P-072 E-005 E-007");
+	struct ini *i = level_1("ErrorRecoveryLevel=1\nDataDigest=CRC32C\nMaxBurstLength=262144\n"
+				"InitialR2T=Yes\nImmediateData=No\n");
+	static uint8_t before[BYTES];
+	enum fate fates[64];
+	struct ini_scsi c;
+	const struct ini_pdu *p;
+	uint32_t itt;
+
+	fill(before, sizeof(before), 6);
+	rw10(&c, WRITE10, LUN_FILE, BLOCK, BLOCKS, before);
+	run_good(i, &c);
+	for (unsigned n = 0; n < 64; n++)
+		fates[n] = n % 2 ? FINE : LOST;
+	itt = start_write(i, LUN_FILE, BLOCK, BLOCKS, true, NULL, 0);
+	piece = 512;
+	sequence(i, itt, next_r2t(i, 0).ttt, 0, BYTES, fates);
+	p = expect(i, ISCSI_OP_SCSI_RESPONSE);
+	ck_assert_uint_eq(sense_of(p), 0x0b4705);
+	expect_content(i, LUN_FILE, BLOCK, BLOCKS, before);
 }
 END_TEST
 
@@ -283,6 +311,7 @@ void lost_suite(TCase *c)
 {
 	add_table(c, solicited, losses);
 	add_table(c, unsolicited, losses);
+	add(c, too_many);
 	add(c, never_right);
 	add(c, end_lost);
 	add(c, retry);

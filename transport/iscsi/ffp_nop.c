@@ -6,6 +6,7 @@
 #include "daemon/base/bytes.h"
 #include "transport/iscsi/ffp.h"
 #include "transport/iscsi/pdu.h"
+#include "transport/iscsi/policy.h"
 
 #include <errno.h>
 #include <string.h>
@@ -86,6 +87,7 @@ bool ffp_ping(struct iscsi_conn *c)
 	if (!ffp_nop_in(c, c->next_ping))
 		return false;
 	c->ping_ttt = c->next_ping;
+	c->deadline_ms = reactor_now_ms(c->reactor) + c->session->policy->nop_timeout_s * 1000ull;
 	return true;
 }
 

@@ -20,7 +20,7 @@
 static bool may_queue(const struct iscsi_conn *c, size_t bytes)
 {
 	/* At level 1 those not acknowledged count too: as much again as may be on its way. */
-	unsigned most = CONN_PDUS_MAX + (c->holds ? 2 * c->session->window : 0);
+	unsigned most = CONN_PDUS_MAX + (c->holds && c->session ? 2 * c->session->window : 0);
 
 	if (c->pdus_out < most && c->pdu_bytes + bytes <= CONN_BYTES_MAX)
 		return true;

@@ -28,7 +28,7 @@
 #define TCP_BATCH_SIZE (4u << 20) /* bytes after which a batch is closed */
 #define TCP_R2T_MAX    16         /* outstanding of one task */
 #define TCP_RUNS       4          /* of SNACKs; more are joined */
-#define TCP_HOLES      8          /* of one sequence; more are joined */
+#define TCP_HOLES      16         /* lost pieces of one task; more: it fails */
 
 /* A place in a gather list. */
 struct sink {
@@ -168,6 +168,7 @@ struct tcp_task {
 	struct tcp_owed *owed; /* in_batch: by the batch */
 	/* level 1, Data-Out: tcp_recover.c */
 	uint8_t n_holes, fruitless;
+	bool hopeless;         /* there were more holes than there is room for */
 	uint32_t missing_then; /* at the last R2T for a hole */
 	struct tcp_hole holes[TCP_HOLES];
 };

@@ -24,6 +24,7 @@ void tcp_get_data(struct iscsi_task *t, uint32_t offset, uint32_t length)
 	tt->ceased = false;
 	tt->recovers = t->conn->holds;
 	tt->n_holes = tt->fruitless = 0;
+	tt->hopeless = false;
 	tt->missing_then = 0;
 	for (unsigned i = 0; i < TCP_R2T_MAX; i++)
 		tt->r2t[i].busy = false;

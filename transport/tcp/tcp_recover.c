@@ -18,12 +18,12 @@ void tcp_note_hole(struct tcp_task *tt, uint32_t offset, uint32_t end)
 
 	if (offset == end)
 		return;
-	if (last && (last->end == offset || tt->n_holes == TCP_HOLES)) {
-		tt->missing += offset - last->end; /* between them it comes once more */
+	if (last && last->end == offset)
 		last->end = end;
-		return;
-	}
-	tt->holes[tt->n_holes++] = (struct tcp_hole){ offset, end };
+	else if (tt->n_holes < TCP_HOLES)
+		tt->holes[tt->n_holes++] = (struct tcp_hole){ offset, end };
+	else
+		tt->hopeless = true;
 }
 
 bool tcp_take_hole(struct tcp_task *tt, struct tcp_hole *ret)
@@ -33,7 +33,7 @@ bool tcp_take_hole(struct tcp_task *tt, struct tcp_hole *ret)
 
 	tt->fruitless = tt->missing == tt->missing_then ? tt->fruitless + 1 : 0;
 	tt->missing_then = tt->missing;
-	if (tt->fruitless > FRUITLESS_MAX) {
+	if (tt->hopeless || tt->fruitless > FRUITLESS_MAX) {
 		tt->n_holes = 0;
 		iscsi_data_out_given_up(tt->task);
 		return false;

@@ -32,15 +32,23 @@ uint32_t tcp_fit_segment(struct tcp_task *tt, uint32_t declared)
 struct tcp_put tcp_place_of(const struct tcp_task *tt, uint32_t sn)
 {
 	const struct iscsi_task *t = tt->task;
+	uint32_t burst = t->conn->keys.max_burst_length;
+	uint32_t segment = tt->segment & ~3u, whole = burst / segment + !!(burst % segment);
 	struct tcp_put p = tt->base;
 
+	if (p.burst == burst) { /* whole sequences at once */
+		uint32_t n = (sn - p.sn) / whole;
+
+		p.at += n * burst;
+		p.sn += n * whole;
+	}
 	for (; p.sn < sn; p.sn++) {
 		uint32_t length = tcp_next_length(tt, &p, tt->segment);
 
 		p.at += length;
 		p.burst -= length;
 		if (!p.burst)
-			p.burst = t->conn->keys.max_burst_length;
+			p.burst = burst;
 	}
 	p.from = sink_at(t->scsi.buf.iov, t->scsi.buf.n, p.at);
 	return p;
