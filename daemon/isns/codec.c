@@ -131,7 +131,7 @@ bool isns_scn_removes(const uint8_t *payload, size_t length)
 	int error;
 
 	while (isns_next(&r, &a, &error))
-		if (a.tag == ISNS_SCN_BITMAP && a.length == 4)
+		if (a.tag == ISNS_SCN_BITMAP && a.length == 4 && a.value)
 			removes |= get_be32(a.value) & ISNS_SCN_REMOVED;
 	return removes && !error;
 }

@@ -103,12 +103,17 @@ static struct isns_server *find(const struct list *servers, const char *text)
 	return NULL;
 }
 
-static void server_free(struct isns *i, struct isns_server *s)
+/* How many there were. */
+static unsigned free_all(struct list *servers)
 {
-	isns_server_stop(s);
-	list_del(&s->node);
-	free(s);
-	i->n--;
+	struct list *l;
+	unsigned n = 0;
+
+	while ((l = list_pop(servers))) {
+		isns_server_free(list_entry(l, struct isns_server, node));
+		n++;
+	}
+	return n;
 }
 
 /* New servers come; those that are not named any more go at once, and forget us after the period.
@@ -116,7 +121,7 @@ static void server_free(struct isns *i, struct isns_server *s)
 static void set_servers(struct isns *i, const char *list)
 {
 	char word[CONFIG_ADDRESS_MAX];
-	struct list *l, *tmp, before;
+	struct list before;
 
 	list_init(&before);
 	list_splice_tail(&before, &i->servers);
@@ -138,8 +143,7 @@ static void set_servers(struct isns *i, const char *list)
 		list_add_tail(&i->servers, &s->node);
 		i->n++;
 	}
-	list_for_each_safe (l, tmp, &before)
-		server_free(i, list_entry(l, struct isns_server, node));
+	i->n -= free_all(&before);
 }
 
 static void listen_for_notices(struct isns *i)
@@ -249,13 +253,10 @@ bool isns_is_idle(const struct isns *i)
 
 void isns_stop(struct isns *i)
 {
-	struct list *l, *tmp;
-
 	if (!i)
 		return;
 	reactor_timer_disarm(&i->repair);
-	list_for_each_safe (l, tmp, &i->servers)
-		server_free(i, list_entry(l, struct isns_server, node));
+	free_all(&i->servers);
 	isns_notices_stop(&i->notices);
 	isns_plan_free(i->plan);
 	free(i->goodbye.bytes);

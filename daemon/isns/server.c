@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -110,8 +111,7 @@ static bool send_more(struct isns_server *s)
 /* One PDU of an answer is there as far as it matters: its status is in the first of them. */
 static void answered(struct isns_server *s)
 {
-	struct isns_bytes m = current(s);
-	uint16_t function = get_be16(m.bytes + 2);
+	uint16_t function = s->header.function & (uint16_t)~ISNS_ANSWER;
 	uint32_t status = get_be32(s->in + ISNS_HEADER_SIZE);
 	bool first = s->header.sequence == 0;
 
@@ -132,7 +132,7 @@ static bool take_header(struct isns_server *s)
 {
 	struct isns_bytes m = current(s);
 
-	if (isns_parse_header(s->in, &s->header) || s->sent < m.length ||
+	if (isns_parse_header(s->in, &s->header) || !m.length || s->sent < m.length ||
 	    s->header.function != (get_be16(m.bytes + 2) | ISNS_ANSWER) ||
 	    s->header.xid != s->xid || s->header.length < 4) {
 		fail(s, "its answer is none");
@@ -246,7 +246,8 @@ void isns_server_begin(struct isns_server *s)
 		fail(s, "cannot be reached: %s", text_errno(errno));
 }
 
-void isns_server_stop(struct isns_server *s)
+void isns_server_free(struct isns_server *s)
 {
 	hang_up(s);
+	free(s);
 }

@@ -48,7 +48,7 @@ struct isns_server {
 void isns_server_init(struct isns_server *s, struct reactor *r);
 /* A new round, whatever was going on. */
 void isns_server_begin(struct isns_server *s);
-/* Nothing of it goes on; nothing is told. */
-void isns_server_stop(struct isns_server *s);
+/* Nothing of it goes on; nothing is told. It has left the list. */
+void isns_server_free(struct isns_server *s);
 
 #endif
