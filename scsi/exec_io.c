@@ -326,7 +326,11 @@ static void io_done_watched(struct backing_io *io)
 	io_done(io);
 }
 
-static void (*const dones[])(struct backing_io *io) = { io_done, io_done_watched };
+/* Once for all the I/O of a task: whoever watches its flush waits for the READ behind it. */
+static void set_done(struct scsi_task *t)
+{
+	t->io.done = t->ranged ? io_done_watched : io_done;
+}
 
 void exec_io_watch(struct scsi_task *t)
 {
@@ -346,7 +350,6 @@ static void submit(struct scsi_task *t, enum backing_kind kind)
 	io->iov = t->buf.iov;
 	io->iovcnt = moves ? t->buf.n : 0;
 	io->result = 0;
-	io->done = dones[t->ranged];
 	t->write_io = kind == BACKING_WRITE;
 	t->state = TASK_IO;
 	backing_submit(t->itl->queue, io);
@@ -415,12 +418,14 @@ void scsi_action_flush(struct scsi_task *t)
 	t->plan.kind = PLAN_FLUSH;
 	t->plan.immed = false;
 	t->plan.action = NULL;
+	set_done(t);
 	start_flush(t);
 }
 
 /* A READ with FUA reads from the medium: what is newer in the cache goes there first. */
 void exec_start_io(struct scsi_task *t)
 {
+	set_done(t);
 	if (t->plan.kind == PLAN_FLUSH)
 		start_flush(t);
 	else if (t->plan.kind == PLAN_WRITE)

@@ -130,6 +130,17 @@ START_TEST(compare_store_fails)
 }
 END_TEST
 
+/* n bytes from lba on: what was there, and data. */
+static void ck_ored(uint64_t lba, size_t n)
+{
+	size_t right = 0;
+
+	while (right < n &&
+	       fx_store->bytes[FX_AT(lba) + right] == (before[FX_AT(lba) + right] | data[right]))
+		right++;
+	ck_assert_uint_eq(right, n);
+}
+
 START_TEST(or_write)
 {
 	static const uint32_t lengths[] = { 1, 5001, 8192 };
@@ -143,9 +154,7 @@ START_TEST(or_write)
 			fill_medium(1);
 			fx_pattern(data, n, 77);
 			fx_expect(cmd_out(0x8b, 0, 7, lengths[i], (uint32_t)n), 0, 0);
-			for (size_t at = 0; at < n; at++)
-				ck_assert_uint_eq(fx_store->bytes[FX_AT(7) + at],
-						  before[FX_AT(7) + at] | data[at]);
+			ck_ored(7, n);
 			others_untouched(7, lengths[i]);
 			ck_assert_uint_le(fx_store->longest, COMPOUND_PIECE);
 			fx_teardown();
@@ -179,8 +188,8 @@ START_TEST(or_write_without_memory)
 		ck_assert_uint_eq(f[i]->status, SCSI_GOOD);
 		fake_task_free(f[i]);
 	}
-	for (size_t at = 0; at < FX_AT(800); at++)
-		ck_assert_uint_eq(fx_store->bytes[at], before[at] | data[at % FX_AT(400)]);
+	ck_ored(0, FX_AT(400));
+	ck_ored(400, FX_AT(400));
 	others_untouched(0, 800);
 	fake_store_let(fx_store);
 	fx_run(holder);
@@ -307,6 +316,38 @@ START_TEST(long_commands_yield)
 	fx_run(same);
 	ck_assert(caw->order < same->order && same->status == SCSI_GOOD);
 	fake_task_free(same);
+	fake_task_free(caw);
+	fx_teardown();
+}
+END_TEST
+
+/* A READ with FUA is two I/Os: the one that comes second is waited for, and tells its end. */
+START_TEST(behind_a_flush)
+{
+	struct fake_task *read, *caw;
+
+	COVERS("SB-017");
+	fx_setup(FX_FILE);
+	memset(data, 0, FX_BLOCK);
+	memset(data + FX_BLOCK, 0x55, FX_BLOCK);
+	fx_store->hold = true;
+	read = fx_read(&fx_nexus[0], 0, 1);
+	read->cdb[1] = 0x08;
+	scsi_submit(&read->t);
+	ck_assert_uint_eq(fx_store->n_held, 1); /* the flush */
+	caw = compare_write(&fx_nexus[1], 0, 1, data);
+	scsi_submit(&caw->t);
+	turns();
+	fake_store_let(fx_store);
+	turns();
+	ck_assert_uint_eq(fx_store->n_held, 1); /* the READ, and caw waits */
+	ck_assert(!read->ended);
+	fx_store->hold = false;
+	fake_store_let(fx_store);
+	turns();
+	ck_assert(read->ended && !read->in[0]);
+	ck_assert(caw->ended && caw->status == SCSI_GOOD);
+	fake_task_free(read);
 	fake_task_free(caw);
 	fx_teardown();
 }
@@ -440,4 +481,5 @@ END_TEST
 
 UNIT_MAIN("scsi/exclusive", compare_equal, compare_different, compare_wrong_length,
 	  compare_unmapped, compare_store_fails, or_write, or_write_without_memory, write_atomic,
-	  waits_in_order, long_commands_yield, lent_memory, aborted, victims_of_others)
+	  waits_in_order, long_commands_yield, behind_a_flush, lent_memory, aborted,
+	  victims_of_others)
