@@ -79,20 +79,23 @@ static bool fits(struct decision *d, const struct pr_table *t)
 }
 
 /* As if the same request had come through that nexus (ALL_TG_PT): where it is registered by
- * another key it has been somebody else's, and stays. */
-static void register_one(struct decision *d, struct pr_table *t, const struct pr_nexus *n)
+ * another key it has been somebody else's, and stays. False: it has no effect. */
+static bool register_one(struct decision *d, struct pr_table *t, const struct pr_nexus *n)
 {
 	const struct pr_request *rq = d->rq;
 	int i = pr_find(t, n);
 
 	if (i < 0 && rq->action_key) {
 		add(t, n, rq->action_key);
-	} else if (i >= 0 && (rq->action == PR_REGISTER_IGNORE || t->regs[i].key == rq->key)) {
-		if (rq->action_key)
-			t->regs[i].key = rq->action_key;
-		else if (unregister(t, (unsigned)i))
-			d->out->ua_others = ASC_RESERVATIONS_RELEASED;
+		return true;
 	}
+	if (i < 0 || (rq->action != PR_REGISTER_IGNORE && t->regs[i].key != rq->key))
+		return false;
+	if (rq->action_key)
+		t->regs[i].key = rq->action_key;
+	else if (unregister(t, (unsigned)i))
+		d->out->ua_others = ASC_RESERVATIONS_RELEASED;
+	return true;
 }
 
 /* SPC-4 tables 66 and 67: REGISTER, REGISTER AND IGNORE EXISTING KEY. */
@@ -101,6 +104,7 @@ static void do_register(struct decision *d)
 	const struct pr_request *rq = d->rq;
 	uint64_t have = d->own >= 0 ? d->now->regs[d->own].key : 0;
 	struct pr_table *t;
+	bool effect;
 
 	if (rq->action == PR_REGISTER && rq->key != have) {
 		conflict(d);
@@ -119,16 +123,18 @@ static void do_register(struct decision *d)
 	t = change(d, 1 + rq->n_others);
 	if (!t)
 		return;
-	register_one(d, t, &rq->own);
+	effect = register_one(d, t, &rq->own);
 	for (unsigned i = 0; i < rq->n_others; i++) {
 		if (rq->others_own)
-			register_one(d, t, &rq->others[i]);
+			effect |= register_one(d, t, &rq->others[i]);
 		else if (pr_find(t, &rq->others[i]) < 0)
 			add(t, &rq->others[i], rq->action_key);
 	}
 	if (!fits(d, t))
 		return;
-	t->aptpl = rq->aptpl;
+	/* Nothing to unregister: what others have asked to be kept stays kept. */
+	if (effect)
+		t->aptpl = rq->aptpl;
 	t->generation++;
 }
 

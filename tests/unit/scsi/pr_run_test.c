@@ -80,12 +80,16 @@ START_TEST(kept_before_the_answer)
 	keep_answer(0);
 	ck_result(end(f), 0);
 	ck_result(pr_writes(B), CONFLICT);
+	f = out_task(B, PR_REGISTER_IGNORE, 0, 0, 0, 0); /* has no effect, not on APTPL either */
+	ck_assert(n_kept == 3 && kept_table && kept_table->aptpl);
+	keep_answer(0);
+	ck_result(end(f), 0);
 	f = out_task(B, PR_REGISTER, 0, 0, KEY_B, 0); /* the last one says: no more */
-	ck_assert(n_kept == 3 && !kept_table);
+	ck_assert(n_kept == 4 && !kept_table);
 	keep_answer(0);
 	ck_result(end(f), 0);
 	pr_good(A, PR_CLEAR, 0, KEY_B, 0);
-	ck_assert_uint_eq(n_kept, 3);
+	ck_assert_uint_eq(n_kept, 4);
 	fx_teardown();
 }
 END_TEST
