@@ -220,6 +220,9 @@ static void end(struct compound *c, enum compound_step step)
 	case STEP_BUSY:
 		exec_status(t, SCSI_BUSY);
 		return;
+	case STEP_STATUS:
+		exec_status(t, t->status);
+		return;
 	case STEP_ANSWER:
 		exec_answer(t);
 		return;

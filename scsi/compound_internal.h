@@ -26,6 +26,7 @@ enum compound_step {
 	STEP_GOOD, /* the command is over */
 	STEP_FAIL, /* with c->sense */
 	STEP_BUSY,
+	STEP_STATUS, /* with t->status */
 	STEP_ANSWER, /* with the bytes in home->answer; the plan is an answer now */
 };
 
@@ -78,7 +79,7 @@ enum compound_step locate_step(struct compound *c);
 /* Ranges (compound_range.c). ask: may what the step has prepared go to the store? STEP_IO,
  * STEP_BUSY, or STEP_WAIT: it is held, and the pump comes again; then released says STEP_IO or
  * STEP_BUSY. lock: the range of the whole command, for one that has all the memory it needs;
- * locked: it has been granted, STEP_NEXT or STEP_BUSY. */
+ * locked: it has been granted, STEP_NEXT, STEP_BUSY or STEP_STATUS. */
 enum compound_step compound_range_ask(struct compound *c);
 enum compound_step compound_range_released(struct compound *c);
 enum compound_step compound_range_lock(struct compound *c);

@@ -84,7 +84,12 @@ enum compound_step compound_range_lock(struct compound *c)
 
 enum compound_step compound_range_locked(struct compound *c)
 {
-	return lu_range_busy(c->t->lu, c->range.offset, c->range.length) ? STEP_BUSY : STEP_NEXT;
+	struct scsi_task *t = c->t;
+
+	/* What came while it waited forbids it, as it does what waits elsewhere. */
+	if (exec_held_up(t, atomic_load(&t->itl->gate)))
+		return STEP_STATUS;
+	return lu_range_busy(t->lu, c->range.offset, c->range.length) ? STEP_BUSY : STEP_NEXT;
 }
 
 void compound_range_leave(struct compound *c)

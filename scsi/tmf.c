@@ -72,13 +72,15 @@ static bool is_target_reset(const struct scsi_tmf *tmf)
 	return tmf->function == TMF_TARGET_WARM_RESET || tmf->function == TMF_TARGET_COLD_RESET;
 }
 
-/* One nexus' part of a reset (SAM-5 6.3.3): tasks, PREVENT, unit attention. */
+/* One nexus' part of a reset (SAM-5 6.3.3): tasks, PREVENT, RESERVE(6), then the unit attention:
+ * who has heard of the reset may reserve again, and keeps that. */
 static void reset_itl(struct itl *itl, void *arg)
 {
 	struct scsi_tmf *tmf = arg;
 
 	itl_abort_tasks(itl, false);
 	itl_set_prevent(itl, false);
+	lu_release6(itl->lu, itl);
 	/* To the sender as well: it may have been another program of that host (SAM-5 6.3.3). */
 	itl_ua(itl, is_target_reset(tmf) ? ASC_BUS_RESET : ASC_DEVICE_RESET);
 }
@@ -98,8 +100,6 @@ static void reset_everywhere(struct reactor_broadcast *b)
 
 	for (unsigned i = tmf->at; i < tmf->end; i++)
 		mode_reset(tmf->map->entries[i].lu);
-	for (unsigned i = tmf->at; i < tmf->end; i++)
-		lu_release6(tmf->map->entries[i].lu, NULL);
 	begin_waiting(tmf);
 }
 
