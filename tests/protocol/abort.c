@@ -45,6 +45,38 @@ START_TEST(waiting_for_data)
 }
 END_TEST
 
+/* The tag of one that was stopped serves another; data for the first comes yet. */
+START_TEST(tag_used_again)
+{
+	COVERS("P-120 P-104 E-034");
+	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "No"));
+	struct data_out d = { .length = 512, .data = data, .final = true };
+	static uint8_t right[512];
+	uint32_t old;
+
+	ready(i, LUN_RAM);
+	fill(data, 512, 43);
+	fill(right, 512, 44);
+	d.itt = start_write(i, LUN_RAM, 21, 1, true, NULL, 0);
+	old = be32_of(expect(i, ISCSI_OP_R2T), bhs_r2t, ttt);
+	abort_task(i, LUN_RAM, d.itt, i->cmdsn - 1, ISCSI_TMF_RSP_COMPLETE);
+	i->track[d.itt % INI_TRACKS].open = false;
+	i->itt = d.itt;
+	ck_assert_uint_eq(start_write(i, LUN_RAM, 21, 1, true, NULL, 0), d.itt);
+	i->itt += 8;
+	d.ttt = be32_of(expect(i, ISCSI_OP_R2T), bhs_r2t, ttt);
+	ck_assert_uint_ne(d.ttt, old);
+	send_data_out(i,
+		      &(struct data_out){
+			  .itt = d.itt, .ttt = old, .length = 512, .data = data, .final = true });
+	expect_nothing(i);
+	d.data = right;
+	send_data_out(i, &d);
+	expect_status(i, d.itt, 0);
+	expect_content(i, LUN_RAM, 21, 1, right);
+}
+END_TEST
+
 /* One whose unsolicited data is still on its way. */
 START_TEST(unsolicited_on_its_way)
 {
@@ -244,6 +276,7 @@ END_TEST
 void abort_suite(TCase *c)
 {
 	add(c, waiting_for_data);
+	add(c, tag_used_again);
 	add(c, unsolicited_on_its_way);
 	add(c, stalled);
 	add(c, stalled_write);
