@@ -97,10 +97,13 @@ static void timer_fired(struct reactor_timer *timer)
 	step(container_of(timer, struct media_op, timer));
 }
 
+/* It begins anew in each logical block. */
 static void fill_pattern(struct media_op *op)
 {
+	uint32_t block = op->lu->geo.block_size;
+
 	for (uint32_t at = op->pattern_length; at < MEDIA_BUFFER; at++)
-		op->buffer[at] = op->buffer[at % op->pattern_length];
+		op->buffer[at] = op->buffer[at % block % op->pattern_length];
 }
 
 /* With INVERT the passes alternate (SBC-3 5.28.2). */

@@ -108,7 +108,7 @@ START_TEST(overwrite)
 		memcpy(data, (const uint8_t[]){ 0x82, 0, 0, 3, 1, 2, 3 }, 7); /* INVERT, twice */
 		fx_expect(sanitize(0x01, 7), 0, 0);
 		for (unsigned i = 0; i < FX_SIZE; i += 997)
-			ck_assert_uint_eq(fx_store->bytes[i], (uint8_t) ~(i % (1 << 20) % 3 + 1));
+			ck_assert_uint_eq(fx_store->bytes[i], (uint8_t) ~(i % FX_BLOCK % 3 + 1));
 		fx_teardown();
 	}
 }
