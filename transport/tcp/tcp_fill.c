@@ -286,6 +286,8 @@ static bool fill_again(struct tcp_conn *c, struct tcp_task *tt)
 	while (tt->n_runs) {
 		struct tcp_run *run = &tt->runs[0];
 
+		if (run->sn < tt->base.sn) /* acknowledged since it was asked for */
+			run->sn = tt->base.sn;
 		if (tt->replay.sn != run->sn)
 			tt->replay = tcp_place_of(tt, run->sn);
 		for (; run->sn < run->end; run->sn++) {

@@ -143,6 +143,11 @@ void tcp_restart(struct iscsi_task *t)
 
 	if (!tt->put.sn) /* not begun */
 		return;
+	if (tt->base.at == tt->end) { /* all is acknowledged: only the status is left */
+		if (tt->state == TCP_TASK_IDLE)
+			iscsi_data_complete(t);
+		return;
+	}
 	if (tt->in_batch)
 		tt->owed->last = false;
 	tt->put = tt->base;

@@ -58,15 +58,10 @@ bool tcp_release(struct iscsi_task *t)
 	return false;
 }
 
-/* The batch is out (or lost): pays what it owes. */
+/* The batch is out (or lost): pays what it owes. One payment may give up a task that is owed one
+ * further on: that counts as in the batch until its turn. */
 static void settle(struct tcp_conn *c, struct tcp_batch *b)
 {
-	for (unsigned i = 0; i < b->n_owed; i++) {
-		struct tcp_owed *o = &b->owed[i];
-
-		if (o->task)
-			tcp_task_of(o->task)->in_batch = false;
-	}
 	for (unsigned i = 0; i < b->n_owed; i++) {
 		struct tcp_owed *o = &b->owed[i];
 		struct tcp_task *tt;
@@ -76,6 +71,7 @@ static void settle(struct tcp_conn *c, struct tcp_batch *b)
 			continue;
 		}
 		tt = tcp_task_of(o->task);
+		tt->in_batch = false;
 		if (tt->releasing) {
 			tt->releasing = false;
 			iscsi_task_released(o->task);
