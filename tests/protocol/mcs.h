@@ -12,7 +12,7 @@
 #define MCS_RETAIN_S 2 /* DefaultTime2Retain of T_MCS, whose DefaultTime2Wait is 0 */
 
 struct mcs {
-	struct ini *c[MCS_MAX];
+	struct ini *c[MCS_MAX + 1]; /* one in place of one that has left */
 	unsigned n;
 	struct ini *last; /* which has the numbers */
 	const char *keys; /* of the leading login */

@@ -30,6 +30,23 @@ START_TEST(as_many_as_agreed)
 }
 END_TEST
 
+/* One that has logged out and not closed yet leaves its place once, whatever CID comes. */
+START_TEST(place_of_one_leaving)
+{
+	COVERS("L-019 T-061");
+	struct mcs m;
+
+	mcs_open(&m, MCS_MAX, NULL);
+	each_works(&m);
+	ck_assert_uint_eq(mcs_logout(&m, 3, LOGOUT_CLOSE_CONNECTION, 3)->response, 0);
+	m.c[3] = m.c[2];
+	mcs_on(&m, 2);
+	ck_assert_int_eq(mcs_join(&m, MCS_MAX), 0);
+	ck_assert_int_eq(mcs_join(&m, 3), LOGIN_TOO_MANY_CONNECTIONS);
+	each_works(&m);
+}
+END_TEST
+
 START_TEST(one_is_agreed)
 {
 	COVERS("L-019 T-061");
@@ -288,6 +305,7 @@ END_TEST
 void mcs_login_suite(TCase *c)
 {
 	add_rows(c, as_many_as_agreed, 4);
+	add(c, place_of_one_leaving);
 	add(c, one_is_agreed);
 	add(c, logout_own);
 	add(c, logout_other);

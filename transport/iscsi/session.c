@@ -266,8 +266,9 @@ static void detach_conn(struct iscsi_session *s, struct iscsi_conn *c)
 int session_join(struct iscsi_session *s, struct iscsi_conn *c)
 {
 	struct iscsi_conn *old = session_find_conn(s, c->cid);
+	bool replaces = old && conn_is_full_feature(old); /* else it is not among the live */
 
-	if (s->ending || (!old && session_live_conns(s) >= s->keys.max_connections))
+	if (s->ending || session_live_conns(s) - replaces >= s->keys.max_connections)
 		return -EMFILE;
 	if (old) {
 		conn_set_cleanup(old);
