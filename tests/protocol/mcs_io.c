@@ -219,6 +219,33 @@ START_TEST(fenced_function)
 }
 END_TEST
 
+/* The answer to a ping may have crossed the status: the initiator is asked once more. */
+START_TEST(fence_asks_again)
+{
+	COVERS("E-048");
+	struct bhs_tmf_request t;
+	struct ini_scsi c;
+	struct mcs m;
+
+	mcs_open(&m, 2, NULL);
+	ready(mcs_on(&m, 1), LUN_RAM);
+	ready(mcs_on(&m, 0), LUN_RAM);
+	rw10(&c, READ10, LUN_RAM, 0, 1, data);
+	m.c[0]->acked = m.c[0]->exp_statsn;
+	m.c[0]->withholds = true;
+	run_good(m.c[0], &c);
+	m.c[1]->cmdsn = m.c[0]->cmdsn;
+	m.c[1]->itt = m.c[0]->itt;
+	m.last = m.c[1];
+	ini_tmf(m.c[1], &t, ISCSI_TMF_ABORT_TASK_SET, LUN_RAM);
+	ck_assert(!ini_send(m.c[1], (uint8_t *)&t, NULL, 0));
+	acknowledge(m.c[0], asked(m.c[0]));
+	m.c[0]->withholds = false;
+	acknowledge(m.c[0], asked(m.c[0]));
+	ck_assert_uint_eq(expect(m.c[1], ISCSI_OP_TMF_RESPONSE)->bhs[2], 0);
+}
+END_TEST
+
 /* The unit attention that another's reset leaves behind. */
 START_TEST(fenced_unit_attention)
 {
@@ -316,6 +343,7 @@ void mcs_io_suite(TCase *c)
 	add(c, hole);
 	add(c, one_does_not_read);
 	add(c, fenced_function);
+	add(c, fence_asks_again);
 	add(c, fenced_unit_attention);
 	add(c, fence_without_the_lost);
 	add(c, function_waits_for_command);

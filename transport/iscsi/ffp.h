@@ -189,6 +189,8 @@ void ffp_fence_hold(struct iscsi_task *t);
 void ffp_fence_sent(struct iscsi_conn *c, uint32_t statsn);
 /* Something that a fence waits for may have happened. */
 void ffp_fence_look(struct iscsi_session *s);
+/* An answer to NOP-In may have crossed the status that is to be acknowledged. */
+void ffp_fence_ask_again(struct iscsi_conn *c);
 /* Responses of this connection (NULL: of all) will not be sent. */
 void ffp_fence_forget(struct iscsi_session *s, struct iscsi_conn *c);
 

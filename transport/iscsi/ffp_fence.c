@@ -178,7 +178,7 @@ void ffp_fence_send(struct iscsi_pdu *p)
 		pdu_send(p);
 		return;
 	}
-	p->fenced = true;
+	p->fenced = p->queued = true;
 	list_add_tail(&s->fence.queue, &p->node);
 	if (s->fence.state == FENCE_OPEN)
 		begin(s, FENCE_BEFORE);
@@ -207,6 +207,15 @@ void ffp_fence_hold(struct iscsi_task *t)
 {
 	t->held = true;
 	hurry(t->session);
+}
+
+void ffp_fence_ask_again(struct iscsi_conn *c)
+{
+	const struct session_fence *f = &c->session->fence;
+
+	if (f->state != FENCE_OPEN && f->hurried && c->fence_noted &&
+	    sna_diff(c->exp_statsn, c->fence_statsn) < 0 && !ffp_ping(c))
+		iscsi_conn_terminate(c, false);
 }
 
 void ffp_fence_forget(struct iscsi_session *s, struct iscsi_conn *c)
@@ -240,8 +249,11 @@ static void too_late(struct reactor_timer *timer)
 	list_for_each_safe (pos, next, &s->conns) {
 		struct iscsi_conn *c = list_entry(pos, struct iscsi_conn, session_node);
 		bool concerned = s->fence.state == FENCE_BEFORE || c == s->fence.conn;
+		bool waits =
+		    c->fence_noted ? sna_diff(c->exp_statsn, c->fence_statsn) < 0 : has_given(s, c);
 
-		if (!concerned || (c->fence_noted && sna_diff(c->exp_statsn, c->fence_statsn) >= 0))
+		/* One that has not been asked, since what was given is gone, is asked below. */
+		if (!concerned || !waits)
 			continue;
 		log_peer(
 		    LOG_ISCSI, LOG_LEVEL_WARN,

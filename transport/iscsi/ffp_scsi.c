@@ -394,6 +394,8 @@ static void answer_again(struct iscsi_task *t)
 
 void iscsi_data_complete(struct iscsi_task *t)
 {
+	struct iscsi_session *s = t->session; /* NULL: kept for a SNACK */
+
 	if (t->soliciting) {
 		t->soliciting = false;
 		ffp_data_progress(t);
@@ -410,4 +412,6 @@ void iscsi_data_complete(struct iscsi_task *t)
 	}
 	t->answer = ANSWER_STATUS;
 	ffp_answer(t);
+	if (s->fence.state != FENCE_OPEN) /* it has waited for this data; now its status waits */
+		ffp_fence_look(s);
 }
