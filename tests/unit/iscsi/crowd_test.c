@@ -59,19 +59,19 @@ START_TEST(no_limit)
 }
 END_TEST
 
-/* Many others do not take an address' places. */
+/* Many others do not take an address' places, but for a few. */
 START_TEST(among_many)
 {
 	unsigned refused = 0;
 	char text[32];
 
-	for (unsigned i = 0; i < 256; i++) {
+	for (unsigned i = 0; i < 1024; i++) {
 		snprintf(text, sizeof(text), "10.0.%u.%u", i / 16, i % 16);
 		for (unsigned n = 0; n < 2; n++)
 			refused += !crowd_enter(peer(text), 2);
 	}
-	/* Both places of one taken by others: less than one in a hundred million. */
-	ck_assert_uint_eq(refused, 0);
+	/* About 42 of them; with one row of counters it were 250. */
+	ck_assert_uint_lt(refused, 128);
 }
 END_TEST
 
