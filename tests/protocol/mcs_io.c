@@ -277,6 +277,49 @@ START_TEST(fenced_unit_attention)
 }
 END_TEST
 
+/* Level 1: a response that waits for its fence is not queued once more by a SNACK. */
+START_TEST(fenced_and_asked_for)
+{
+	COVERS("E-030");
+	struct bhs_snack s = { .opcode = ISCSI_OP_SNACK, .flags = ISCSI_FINAL | SNACK_R_DATA };
+	struct ini *other = session(T_MCS);
+	struct bhs_scsi_command h;
+	const struct ini_pdu *p;
+	struct ini_scsi c;
+	uint32_t ttt;
+	struct mcs m;
+
+	ready(other, LUN_RAM);
+	mcs_open(&m, 2, USUAL("65536", "No", "Yes") "\nErrorRecoveryLevel=1");
+	m.c[1]->recovery = m.c[0]->recovery;
+	ready(mcs_on(&m, 0), LUN_RAM);
+	ready(mcs_on(&m, 1), LUN_RAM);
+	mcs_on(&m, 0);
+	rw10(&c, READ10, LUN_RAM, 0, 1, data);
+	run_good(m.c[0], &c);
+	tmf(other, ISCSI_TMF_LU_RESET, LUN_RAM, 0);
+	m.c[1]->cmdsn = m.c[0]->cmdsn;
+	m.c[1]->itt = m.c[0]->itt;
+	m.last = m.c[1];
+	ini_command(m.c[1], &h, LUN_RAM, ISCSI_CMD_READ, 512, c.cdb, 10);
+	start(m.c[1], &h);
+	ttt = asked(m.c[0]);
+	memcpy(s.itt, h.itt, sizeof(s.itt));
+	put_be32(s.ttt, 0x1234);
+	put_be32(s.exp_statsn, ini_ack(m.c[1]));
+	ck_assert(!ini_send(m.c[1], (uint8_t *)&s, NULL, 0));
+	silent(m.c[1]);
+	acknowledge(m.c[0], ttt);
+	for (unsigned n = 0; n < 2; n++) { /* and then again, as asked */
+		p = expect(m.c[1], ISCSI_OP_SCSI_RESPONSE);
+		ck_assert_uint_eq(sense_of(p), 0x062903);
+		ck_assert_uint_eq(be32_of(p, bhs_scsi_response, snack_tag), 0x1234);
+	}
+	ready(mcs_on(&m, 0), LUN_RAM);
+	ready(mcs_on(&m, 1), LUN_RAM);
+}
+END_TEST
+
 /* A connection that is lost is waited for no more. */
 START_TEST(fence_without_the_lost)
 {
@@ -345,6 +388,7 @@ void mcs_io_suite(TCase *c)
 	add(c, fenced_function);
 	add(c, fence_asks_again);
 	add(c, fenced_unit_attention);
+	add(c, fenced_and_asked_for);
 	add(c, fence_without_the_lost);
 	add(c, function_waits_for_command);
 }
