@@ -14,6 +14,7 @@
 #define ROUND_MS     10000 /* for each step of a round */
 #define RETRY_MIN_MS 2000
 #define RETRY_MAX_MS 60000
+#define READS_MAX    32 /* in one turn: others have theirs, and the time limit */
 
 static void hang_up(struct isns_server *s)
 {
@@ -147,7 +148,7 @@ static void receive(struct isns_server *s)
 {
 	uint8_t rest[4096];
 
-	while (s->state == ISNS_TALKING) {
+	for (unsigned n_reads = 0; n_reads < READS_MAX && s->state == ISNS_TALKING; n_reads++) {
 		size_t whole = s->got < ISNS_HEADER_SIZE ? ISNS_HEADER_SIZE : sizeof(s->in);
 		bool skipping = s->got == sizeof(s->in);
 		size_t want =
