@@ -66,3 +66,10 @@ int fd_lock(int fd, bool read_only)
 	}
 	return 0;
 }
+
+void fd_unlock(int fd)
+{
+	struct flock all = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
+
+	(void)fcntl(fd, F_OFD_SETLK, &all);
+}

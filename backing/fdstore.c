@@ -97,8 +97,10 @@ void fd_store_free(struct fd_store *s)
 		return;
 	offload_queue_destroy(s->offload);
 	fd_disk_put(s->disk);
-	if (s->fd >= 0)
+	if (s->fd >= 0) {
+		fd_unlock(s->fd);
 		close(s->fd);
+	}
 	pthread_mutex_destroy(&s->flush_lock);
 	free(s->path);
 	free(s);

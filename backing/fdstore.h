@@ -179,6 +179,9 @@ unsigned fd_iov_rest(const struct backing_io *io, uint64_t moved, struct iovec *
 /* fdlock.c */
 /* Takes QEMU's locks for a reader or a writer. 0, -EBUSY, or 0 where locks do not exist. */
 int fd_lock(int fd, bool read_only);
+/* Before close: a ring may keep the open file description, and with it the locks, a while longer.
+ */
+void fd_unlock(int fd);
 
 /* sysfs.c */
 /* A number from /sys/dev/block/MAJ:MIN/NAME or, for a partition, its disk. 0 or -errno. */

@@ -169,13 +169,13 @@ int state_open(const char *dir, const struct state_sys *sys, struct state **ret,
 
 void state_close(struct state *s)
 {
-	struct list *n;
+	struct list *n, *next;
 
 	if (!s)
 		return;
-	while ((n = list_pop(&s->objects)))
+	list_for_each_safe (n, next, &s->objects)
 		state_object_free(list_entry(n, struct state_object, node));
-	while ((n = list_pop(&s->torn)))
+	list_for_each_safe (n, next, &s->torn)
 		free(list_entry(n, struct state_torn, node));
 	offload_queue_destroy(s->queue);
 	if (s->lockfd >= 0)

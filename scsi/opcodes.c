@@ -94,7 +94,7 @@ enum row {
 
 /* Reservations are managed whatever is reserved; who may do what is decided in scsi/pr*.c. */
 #define RESERVES(op, text, len)                                                                    \
-	{ ID(op), .name = text, .cdb_length = (len), .direction = DIR_NONE,                        \
+	{ ID(op), .name = (text), .cdb_length = (len), .direction = DIR_NONE,                      \
 	  .access = ACCESS_ANY, .flags = OP_NONE, .timeout_s = 10, .plan = pr_plan_reserve,        \
 	  .usage = { (op) } }
 #define PR_IN(sa, text)                                                                            \

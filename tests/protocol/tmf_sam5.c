@@ -234,9 +234,9 @@ START_TEST(by_level)
 	c.edtl = 4;
 	run_good(i, &c);
 	ck_assert_mem_eq(answer, l->functions, 2);
-	for (uint8_t f = ISCSI_TMF_QUERY_TASK_SET; f <= ISCSI_TMF_QUERY_ASYNC_EVENT; f++)
+	for (int f = ISCSI_TMF_QUERY_TASK_SET; f <= ISCSI_TMF_QUERY_ASYNC_EVENT; f++)
 		if (f != ISCSI_TMF_NEXUS_RESET || !l->functions[1])
-			tmf(i, f, LUN_RAM,
+			tmf(i, (uint8_t)f, LUN_RAM,
 			    l->functions[1] ? ISCSI_TMF_RSP_COMPLETE : ISCSI_TMF_RSP_NOT_SUPPORTED);
 	still_works(i);
 }
