@@ -11,7 +11,8 @@ need iscsi-inq
 cycles=200
 lu memory 'type = "ram"' 'size = "16MiB"'
 target "$iqn" 0=memory
-configure 'login_timeout_s = 2;'
+# One I/O thread: another's first session, whenever it comes, would look like growth.
+configure 'reactors = 1; login_timeout_s = 2;'
 start_hawserd
 
 rss() {
