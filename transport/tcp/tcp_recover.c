@@ -70,8 +70,10 @@ static void give_up_waiting(struct tcp_conn *c, struct tcp_task *tt, struct tcp_
 	tcp_sequence_over(c, tt, r);
 }
 
-/* True: it waits for data still. */
-static bool look_at(struct tcp_conn *c, struct tcp_task *tt)
+enum look { LOOK_IDLE, LOOK_WAITS, LOOK_GAVE_UP };
+
+/* GAVE_UP: the task may be gone, and with it others that it set free or aborted. */
+static enum look look_at(struct tcp_conn *c, struct tcp_task *tt)
 {
 	for (unsigned i = 0; i < TCP_R2T_MAX; i++) {
 		struct tcp_r2t *r = &tt->r2t[i];
@@ -83,9 +85,9 @@ static bool look_at(struct tcp_conn *c, struct tcp_task *tt)
 		if (++r->ticks <= TICKS_MAX)
 			continue;
 		give_up_waiting(c, tt, r);
-		return true; /* the task may be gone */
+		return LOOK_GAVE_UP;
 	}
-	return tt->n_r2ts;
+	return tt->n_r2ts ? LOOK_WAITS : LOOK_IDLE;
 }
 
 void tcp_sequence_watch(struct tcp_conn *c)
@@ -94,23 +96,36 @@ void tcp_sequence_watch(struct tcp_conn *c)
 		reactor_timer_arm(c->conn->reactor, &c->sequence, TICK_MS);
 }
 
+/* Tasks of one bucket, until one is given up: the list may be another then, and the rest of it has
+ * time until the next tick. */
+static bool look_at_bucket(struct tcp_conn *c, struct list *tasks)
+{
+	bool waits = false;
+	struct list *pos;
+
+	list_for_each (pos, tasks) {
+		struct iscsi_task *t = list_entry(pos, struct iscsi_task, itt_node);
+		struct tcp_task *tt = tcp_task_of(t);
+		enum look look = LOOK_IDLE;
+
+		if (t->conn == c->conn && tt->state == TCP_TASK_GET)
+			look = look_at(c, tt);
+		if (look == LOOK_GAVE_UP)
+			return true;
+		waits |= look == LOOK_WAITS;
+	}
+	return waits;
+}
+
 void tcp_sequence_timer(struct reactor_timer *timer)
 {
 	struct tcp_conn *c = container_of(timer, struct tcp_conn, sequence);
 	bool waits = false;
 
-	if (c->down || !c->conn->session)
-		return;
 	for (unsigned i = 0; i < SESSION_ITT_BUCKETS; i++) {
-		struct list *pos, *next;
-
-		list_for_each_safe (pos, next, &c->conn->session->tasks[i]) {
-			struct iscsi_task *t = list_entry(pos, struct iscsi_task, itt_node);
-			struct tcp_task *tt = tcp_task_of(t);
-
-			if (t->conn == c->conn && tt->state == TCP_TASK_GET)
-				waits |= look_at(c, tt);
-		}
+		if (c->down || !c->conn->session)
+			return;
+		waits |= look_at_bucket(c, &c->conn->session->tasks[i]);
 	}
 	if (waits)
 		tcp_sequence_watch(c);
