@@ -36,9 +36,23 @@ static void begin_all(struct isns *i)
 		isns_server_begin(list_entry(l, struct isns_server, node));
 }
 
+/* A round that is under way ends first: anybody can send notices, as often as he likes. */
 static void repair(struct reactor_timer *timer)
 {
-	begin_all(list_entry(timer, struct isns, repair));
+	struct isns *i = list_entry(timer, struct isns, repair);
+	bool busy = false;
+	struct list *l;
+
+	list_for_each (l, &i->servers) {
+		struct isns_server *s = list_entry(l, struct isns_server, node);
+
+		if (s->state == ISNS_IDLE)
+			isns_server_begin(s);
+		else
+			busy = true;
+	}
+	if (busy)
+		reactor_timer_arm(i->control, &i->repair, REPAIR_MS);
 }
 
 /* Perhaps what is gone is ours. */
@@ -46,7 +60,8 @@ static void removed(struct isns_notices *n)
 {
 	struct isns *i = list_entry(n, struct isns, notices);
 
-	reactor_timer_arm(i->control, &i->repair, REPAIR_MS);
+	if (list_empty(&i->repair.node))
+		reactor_timer_arm(i->control, &i->repair, REPAIR_MS);
 }
 
 int isns_start(struct reactor *control, struct isns **ret)
