@@ -24,7 +24,7 @@ configure_logins() {
 	target "$iqn-open" 1=small
 	portal 127.0.0.2 3261
 	portal ::1
-	configure 'discovery_access = ( { account = "mutual"; } );'
+	configure 'advertise_all_families = true; discovery_access = ( { account = "mutual"; } );'
 	echo "accounts = ( $text );" >>"$conf"
 	chmod 600 "$conf"
 }
