@@ -177,6 +177,15 @@ static void silent(struct ini *i)
 	ck_assert_msg(!poll(&p, 1, 150), "something has come");
 }
 
+/* The next request goes by connection 1, and what has come by connection 0 is not acknowledged
+ * first, as mcs_on does. */
+static void unsaid(struct mcs *m)
+{
+	m->c[1]->cmdsn = m->c[0]->cmdsn;
+	m->c[1]->itt = m->c[0]->itt;
+	m->last = m->c[1];
+}
+
 /* The response of a function that stops many tasks comes behind all statuses before it, wherever
  * they went, and before all that come later; the initiator is asked for what is missing. */
 START_TEST(fenced_function)
@@ -195,9 +204,7 @@ START_TEST(fenced_function)
 	mcs_on(&m, 0);
 	rw10(&c, READ10, LUN_RAM, 0, 1, data);
 	run_good(m.c[0], &c); /* not acknowledged */
-	m.c[1]->cmdsn = m.c[0]->cmdsn;
-	m.c[1]->itt = m.c[0]->itt;
-	m.last = m.c[1];
+	unsaid(&m);
 	ini_tmf(m.c[1], &t, ISCSI_TMF_ABORT_TASK_SET, LUN_RAM);
 	ck_assert(!ini_send(m.c[1], (uint8_t *)&t, NULL, 0));
 	ttt = asked(m.c[0]);
@@ -234,9 +241,7 @@ START_TEST(fence_asks_again)
 	m.c[0]->acked = m.c[0]->exp_statsn;
 	m.c[0]->withholds = true;
 	run_good(m.c[0], &c);
-	m.c[1]->cmdsn = m.c[0]->cmdsn;
-	m.c[1]->itt = m.c[0]->itt;
-	m.last = m.c[1];
+	unsaid(&m);
 	ini_tmf(m.c[1], &t, ISCSI_TMF_ABORT_TASK_SET, LUN_RAM);
 	ck_assert(!ini_send(m.c[1], (uint8_t *)&t, NULL, 0));
 	acknowledge(m.c[0], asked(m.c[0]));
@@ -246,30 +251,36 @@ START_TEST(fence_asks_again)
 }
 END_TEST
 
+/* A READ by connection 1 that meets another's reset, while what connection 0 got last is not
+ * acknowledged. Returns the tag by which connection 0 is asked. */
+static uint32_t read_after_reset(struct mcs *m, struct ini *other, struct bhs_scsi_command *h)
+{
+	struct ini_scsi c;
+
+	ready(mcs_on(m, 0), LUN_RAM);
+	ready(mcs_on(m, 1), LUN_RAM);
+	mcs_on(m, 0);
+	rw10(&c, READ10, LUN_RAM, 0, 1, data);
+	run_good(m->c[0], &c);
+	tmf(other, ISCSI_TMF_LU_RESET, LUN_RAM, 0);
+	unsaid(m);
+	ini_command(m->c[1], h, LUN_RAM, ISCSI_CMD_READ, 512, c.cdb, 10);
+	start(m->c[1], h);
+	return asked(m->c[0]);
+}
+
 /* The unit attention that another's reset leaves behind. */
 START_TEST(fenced_unit_attention)
 {
 	COVERS("E-030 E-052");
 	struct ini *other = session(T_MCS);
 	struct bhs_scsi_command h;
-	struct ini_scsi c;
 	uint32_t ttt;
 	struct mcs m;
 
 	ready(other, LUN_RAM);
 	mcs_open(&m, 2, NULL);
-	ready(mcs_on(&m, 0), LUN_RAM);
-	ready(mcs_on(&m, 1), LUN_RAM);
-	mcs_on(&m, 0);
-	rw10(&c, READ10, LUN_RAM, 0, 1, data);
-	run_good(m.c[0], &c);
-	tmf(other, ISCSI_TMF_LU_RESET, LUN_RAM, 0);
-	m.c[1]->cmdsn = m.c[0]->cmdsn;
-	m.c[1]->itt = m.c[0]->itt;
-	m.last = m.c[1];
-	ini_command(m.c[1], &h, LUN_RAM, ISCSI_CMD_READ, 512, c.cdb, 10);
-	start(m.c[1], &h);
-	ttt = asked(m.c[0]);
+	ttt = read_after_reset(&m, other, &h);
 	silent(m.c[1]);
 	acknowledge(m.c[0], ttt);
 	ck_assert_uint_eq(sense_of(expect(m.c[1], ISCSI_OP_SCSI_RESPONSE)), 0x062903);
@@ -285,25 +296,13 @@ START_TEST(fenced_and_asked_for)
 	struct ini *other = session(T_MCS);
 	struct bhs_scsi_command h;
 	const struct ini_pdu *p;
-	struct ini_scsi c;
 	uint32_t ttt;
 	struct mcs m;
 
 	ready(other, LUN_RAM);
 	mcs_open(&m, 2, USUAL("65536", "No", "Yes") "\nErrorRecoveryLevel=1");
 	m.c[1]->recovery = m.c[0]->recovery;
-	ready(mcs_on(&m, 0), LUN_RAM);
-	ready(mcs_on(&m, 1), LUN_RAM);
-	mcs_on(&m, 0);
-	rw10(&c, READ10, LUN_RAM, 0, 1, data);
-	run_good(m.c[0], &c);
-	tmf(other, ISCSI_TMF_LU_RESET, LUN_RAM, 0);
-	m.c[1]->cmdsn = m.c[0]->cmdsn;
-	m.c[1]->itt = m.c[0]->itt;
-	m.last = m.c[1];
-	ini_command(m.c[1], &h, LUN_RAM, ISCSI_CMD_READ, 512, c.cdb, 10);
-	start(m.c[1], &h);
-	ttt = asked(m.c[0]);
+	ttt = read_after_reset(&m, other, &h);
 	memcpy(s.itt, h.itt, sizeof(s.itt));
 	put_be32(s.ttt, 0x1234);
 	put_be32(s.exp_statsn, ini_ack(m.c[1]));
@@ -334,9 +333,7 @@ START_TEST(fence_without_the_lost)
 	mcs_on(&m, 0);
 	rw10(&c, READ10, LUN_RAM, 0, 1, data);
 	run_good(m.c[0], &c);
-	m.c[1]->cmdsn = m.c[0]->cmdsn;
-	m.c[1]->itt = m.c[0]->itt;
-	m.last = m.c[1];
+	unsaid(&m);
 	ini_tmf(m.c[1], &t, ISCSI_TMF_LU_RESET, LUN_RAM);
 	ck_assert(!ini_send(m.c[1], (uint8_t *)&t, NULL, 0));
 	asked(m.c[0]);
