@@ -66,6 +66,12 @@ stdbuf -oL qemu-io -f raw -t writeback -c 'write -P 0x42 16M 4M' -c 'sleep 4000'
 session=$!
 wait_for 10 grep -q wrote "$dir/session"
 check session-list grep "$new" <(ctl session list)
+show() {
+	ctl session show "$(ctl --json session list | jq ".sessions[] | select(.target == \"$new\").id")"
+}
+check session-show grep -q 'MaxBurstLength: [0-9]' <(show)
+refused session-show-unknown 1 'session list' ctl session show 999999
+refused session-show-none 1 'session list' ctl session show 0
 come_and_go() {
 	local i
 	for i in $(seq 5); do

@@ -42,6 +42,7 @@ static const struct {
 	{ "reject", reject_suite },
 	{ "cmdsn", cmdsn_suite },
 	{ "session", session_suite },
+	{ "show", show_suite },
 	{ "mcs_login", mcs_login_suite },
 	{ "mcs_io", mcs_io_suite },
 	{ "mcs_loss", mcs_loss_suite },

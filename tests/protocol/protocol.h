@@ -141,7 +141,7 @@ suite_fn mcs_login_suite, mcs_io_suite, mcs_loss_suite;
 suite_fn reserve_suite;
 suite_fn tmf_sam5_suite;
 suite_fn snack_suite, snack_status_suite, lost_suite;
-suite_fn stuck_suite, churn_suite;
+suite_fn stuck_suite, churn_suite, show_suite;
 void add_rows(TCase *c, const TTest *test, int rows);
 #define add(c, test)             add_rows(c, test, 1)
 #define add_table(c, test, rows) add_rows(c, test, (int)(sizeof(rows) / sizeof((rows)[0])))

@@ -48,7 +48,7 @@ static unsigned count_sessions(const struct server *s, const char *target)
 	{
 		const char *name = json_string_value(json_object_get(row, "target"));
 
-		n += name && !strcmp(name, target);
+		n += name && !strcmp(name, target) && json_object_get(row, "connection");
 	}
 	json_decref(result);
 	return n;

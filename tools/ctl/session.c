@@ -9,6 +9,8 @@ const struct ctl_verb ctl_session_verbs[] = {
 	  "id:ID initiator:INITIATOR target:TARGET peer:PEER local:LOCAL "
 	  "outstanding:OUTSTANDING age_s:AGE-S",
 	  NULL },
+	{ "session", "show", "session.show", "id:n", "",
+	  "Shows a session: names, numbers, connections, negotiated values", NULL, NULL, NULL },
 	{ "session", "drop", "session.drop", "id:n", "",
 	  "Ends a session. Its initiator may log in again", NULL, NULL, NULL },
 	{ 0 },

@@ -16,6 +16,11 @@ static uint32_t value_of(const struct iscsi_keys *k, const struct key_row *row)
 	return *(const uint32_t *)(const void *)((const char *)k + row->value - 1);
 }
 
+uint32_t keys_value(const struct iscsi_keys *k, enum key_id id)
+{
+	return value_of(k, &key_table[id]);
+}
+
 void keys_defaults(struct iscsi_keys *k)
 {
 	memset(k, 0, sizeof(*k));

@@ -136,6 +136,8 @@ struct key_row {
 extern const struct key_row key_table[KEY_COUNT];
 
 enum key_id key_find(const char *name);
+/* What is in force; of rows that have a value. */
+uint32_t keys_value(const struct iscsi_keys *k, enum key_id id);
 
 /* One login, or one text negotiation of full-feature phase. */
 struct key_negotiation {

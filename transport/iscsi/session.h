@@ -222,22 +222,34 @@ void session_end(struct iscsi_session *s, const char *why);
 /* The same when its last connection is about to answer a Logout, which closes that. */
 void session_logged_out(struct iscsi_session *s);
 
-/* What the administrator sees; built on the session's reactor. */
+/* What the administrator sees of a session and one of its connections; built on its reactor. */
 struct session_info {
-	uint64_t id, conn_id;
+	uint64_t id;
 	char initiator[ISCSI_NAME_MAX + 1], initiator_alias[256], target[ISCSI_NAME_MAX + 1];
 	char account[256]; /* empty: none */
 	uint8_t isid[6];
-	uint16_t tsih, tpgt, cid;
+	uint16_t tsih, tpgt;
 	bool discovery;
-	struct iscsi_keys keys;
-	struct conn_info conn;
-	uint32_t outstanding;
+	uint32_t outstanding, ahead, window; /* commands: at work, before their turn, promised */
+	uint64_t reads, writes, read_bytes, write_bytes;
 	uint64_t age_s;
 	unsigned reactor;
+	/* Of the connection; 0: none is left, and the session waits for its initiator. */
+	uint64_t conn_id;
+	uint16_t cid;
+	bool logout_requested;
+	uint32_t conn_outstanding, unacknowledged; /* commands; statuses kept (level 1) */
+	struct conn_info conn;                     /* peer: of the one lost last, if none is left */
+	uint64_t waits_s;                          /* without a connection: how long still */
+	struct iscsi_keys keys; /* in force on it; without one, those of the session */
 };
-/* Appends one entry per connection of this reactor; returns the number written, at most max. */
-unsigned iscsi_reactor_sessions(struct reactor *r, struct session_info *out, unsigned max);
+#define SESSIONS_ALL UINT64_MAX
+/* One entry for each connection in full-feature phase and each session that has lost its last, of
+ * the session with this id or of all. How many there are; what is beyond max is left out. */
+unsigned iscsi_reactor_sessions(struct reactor *r, uint64_t id, struct session_info *out,
+				unsigned max);
+/* At least as many as there are. */
+unsigned iscsi_reactor_sessions_max(const struct reactor *r);
 /* Ends the session with this id if it is on this reactor. */
 bool iscsi_reactor_drop(struct reactor *r, uint64_t session_id, const char *why);
 /* Asks every initiator of this reactor to log out (asynchronous message), for an orderly stop. */

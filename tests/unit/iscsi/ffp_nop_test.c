@@ -257,7 +257,7 @@ START_TEST(dropped_by_administrator)
 	rig_start(&rig, NULL);
 	i = rig_login(&rig, NULL);
 	busy(&i);
-	ck_assert_uint_eq(iscsi_reactor_sessions(rig.net.reactor, info, 4), 1);
+	ck_assert_uint_eq(iscsi_reactor_sessions(rig.net.reactor, SESSIONS_ALL, info, 4), 1);
 	ck_assert_str_eq(info[0].initiator, FAKE_NAME);
 	ck_assert_str_eq(info[0].target, FAKE_TARGET);
 	ck_assert_uint_eq(info[0].outstanding, 2);
@@ -269,7 +269,7 @@ START_TEST(dropped_by_administrator)
 	ck_assert_uint_eq(p->bhs[36], ASYNC_SESSION_DROP);
 	free(p);
 	ck_assert(fake_closed(i.fc));
-	ck_assert_uint_eq(iscsi_reactor_sessions(rig.net.reactor, info, 4), 0);
+	ck_assert_uint_eq(iscsi_reactor_sessions(rig.net.reactor, SESSIONS_ALL, info, 4), 0);
 	rig_stop(&rig);
 }
 END_TEST
