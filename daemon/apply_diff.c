@@ -94,7 +94,8 @@ int apply_settle_identity(struct apply_request *r, const struct config_lu *l, st
 	to->seen = id && id->opened;
 	rc = id ? complete_identity(r, id, to) : new_identity(r, to);
 	/* Whoever was kept from writing by what is lost must not write now. */
-	if (!rc && state_lost(r->daemon->state, STATE_PR, to->naa))
+	if (!rc && (state_lost(r->daemon->state, STATE_PR, to->naa) ||
+		    state_lost(r->daemon->state, STATE_UNIT, to->naa)))
 		rc = -ENODATA;
 	if (rc && rc != -ENODATA)
 		config_object_clear(&config_lu_scope, to);
@@ -183,7 +184,8 @@ static enum apply_result diff_gone_lus(struct apply_run *run)
 		if (nl->config.origin.file || nl->config.lost)
 			continue;
 		if (state_change_delete(r->change, STATE_IDENTITY, nl->config.name) ||
-		    state_change_delete(r->change, STATE_PR, nl->config.naa))
+		    state_change_delete(r->change, STATE_PR, nl->config.naa) ||
+		    state_change_delete(r->change, STATE_UNIT, nl->config.naa))
 			return no_memory(run);
 	}
 	return APPLY_DONE;

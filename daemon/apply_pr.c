@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Units whose settings change become new objects. Who is registered with one stays registered: the
- * table goes over before any nexus sees the new object, and nothing changes it in between.
+ * Units whose settings change become new objects. Who is registered with one stays registered, and
+ * what else commands have made of it (scsi/kept.h) stays: it goes over before any nexus sees the
+ * new object, and nothing changes it in between.
  */
 #include "daemon/apply_internal.h"
 #include "daemon/base/log.h"
@@ -18,6 +19,11 @@ static void one_less(struct apply_run *run)
 static void handed_over(void *arg, int result)
 {
 	(void)result; /* it cannot fail once begun */
+	one_less(arg);
+}
+
+static void kept_handed_over(void *arg)
+{
 	one_less(arg);
 }
 
@@ -43,6 +49,13 @@ void apply_hand_over(struct apply_run *run, void (*done)(struct apply_run *run))
 				    run)) {
 			log_error(LOG_DAEMON,
 				  "lu %s: no memory; its persistent reservations are lost",
+				  al->config.name);
+			run->handing_over--;
+		}
+		run->handing_over++;
+		if (lu_kept_hand_over(al->have->lu, al->made->lu, run->daemon->control,
+				      kept_handed_over, run)) {
+			log_error(LOG_DAEMON, "lu %s: no memory; its saved mode pages are lost",
 				  al->config.name);
 			run->handing_over--;
 		}

@@ -11,11 +11,58 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 void keep_key(const struct scsi_lu *lu, char key[static KEEP_KEY])
 {
 	for (unsigned i = 0; i < sizeof(lu->id.naa); i++)
 		snprintf(key + (size_t)2 * i, 3, "%02x", lu->id.naa[i]);
+}
+
+/* Every LU that was in service once has its identity there, until it is deleted. */
+bool keep_orphan(struct daemon *d, const struct scsi_lu *lu)
+{
+	const struct state_identity *id = state_find(d->state, STATE_IDENTITY, lu->id.name);
+	char naa[KEEP_KEY];
+
+	keep_key(lu, naa);
+	return !id || (id->naa && strcasecmp(id->naa, naa) != 0);
+}
+
+struct dropping {
+	struct state_commit commit;
+	char name[64];
+};
+
+static void dropped(struct state_commit *c)
+{
+	struct dropping *g = list_entry(c, struct dropping, commit);
+
+	if (c->result)
+		log_warn(LOG_DAEMON, "lu %s: what was kept of it could not be removed: %s", g->name,
+			 text_errno(-c->result));
+	state_change_free(c->change);
+	free(g);
+}
+
+/* Without memory a file is left that nobody reads again: the identifier is never given out twice.
+ */
+void keep_drop(struct daemon *d, enum state_kind kind, const struct scsi_lu *lu)
+{
+	struct dropping *g = calloc(1, sizeof(*g));
+	struct state_change *ch = state_change_new();
+	char naa[KEEP_KEY];
+
+	keep_key(lu, naa);
+	if (!g || !ch || state_change_delete(ch, kind, naa)) {
+		state_change_free(ch);
+		free(g);
+		return;
+	}
+	snprintf(g->name, sizeof(g->name), "%s", lu->id.name);
+	g->commit.change = ch;
+	g->commit.done = dropped;
+	state_commit_begin(d->state, d->control, &g->commit);
 }
 
 /* One change of the state for one table. */
@@ -49,6 +96,8 @@ static void committed(struct state_commit *c)
 			  "lu %s: the state folder %s cannot be written: %s; a change of "
 			  "reservations that must outlive the process was refused",
 			  k->lu->id.name, g->daemon->settings.state_dir, text_errno(-c->result));
+	else if (keep_orphan(g->daemon, k->lu))
+		keep_drop(g->daemon, STATE_PR, k->lu);
 	answer(k, c->result);
 	state_change_free(c->change);
 	free(g);

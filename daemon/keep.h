@@ -1,23 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Persistent reservations that outlive the process (APTPL): kept in the state for each LU, by its
- * NAA identifier, before the command that changed them is answered.
+ * What outlives the process of what commands have changed: persistent reservations (APTPL; keep.c)
+ * and the rest (keep_unit.c). It is kept in the state for each LU, by its NAA identifier, before
+ * the command that changed it is answered.
  *
  * Threads: the control reactor; requests come from any. Ownership: the state owns what is kept.
  */
 #ifndef HAWSER_DAEMON_KEEP_H
 #define HAWSER_DAEMON_KEEP_H
 
+#include "daemon/state.h"
+
 struct daemon;
 struct scsi_lu;
 
-/* Before the first session: reservations are kept from now on. */
+/* Before the first session: all is kept from now on. */
 void keep_start(struct daemon *d);
+void keep_unit_start(struct daemon *d);
 /* A new LU gets what has been kept of it. 0 or -ENOMEM. */
 int keep_restore(struct daemon *d, struct scsi_lu *lu);
+void keep_unit_restore(struct daemon *d, struct scsi_lu *lu);
 
 #define KEEP_KEY 33 /* bytes */
-/* The key of its reservations in the state. */
+/* The key of what is kept of it in the state. */
 void keep_key(const struct scsi_lu *lu, char key[static KEEP_KEY]);
+/* Has it been deleted meanwhile, so that nothing of it may be kept? */
+bool keep_orphan(struct daemon *d, const struct scsi_lu *lu);
+/* It has, and this was written all the same: it goes. */
+void keep_drop(struct daemon *d, enum state_kind kind, const struct scsi_lu *lu);
 
 #endif

@@ -270,6 +270,7 @@ static int run(struct start *s)
 	if (r)
 		return fail_early("I/O threads", r);
 	keep_start(d);
+	keep_unit_start(d);
 	reactor_run(d->control);
 	return d->exit_status ? -EIO : 0;
 }

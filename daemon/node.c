@@ -107,6 +107,7 @@ int node_lu_create(struct node *n, const struct config_lu *l, struct node_store 
 		free(nl);
 		return r;
 	}
+	keep_unit_restore(n->daemon, nl->lu);
 	if (keep_restore(n->daemon, nl->lu)) {
 		lu_unref(nl->lu);
 		config_object_clear(&config_lu_scope, &nl->config);

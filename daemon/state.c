@@ -237,6 +237,7 @@ static int add_object(struct config *c, const struct state_object *o)
 	case STATE_IDENTITY:
 	case STATE_PORT:
 	case STATE_PR:
+	case STATE_UNIT:
 	case STATE_KINDS:
 	default:
 		return 0;

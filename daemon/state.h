@@ -13,6 +13,7 @@
 #include "backing/offload.h"
 #include "config/schema.h"
 #include "daemon/base/list.h"
+#include "scsi/kept.h"
 
 struct state;
 struct state_sys;
@@ -26,6 +27,7 @@ enum state_kind {
 			 */
 	STATE_PORT,     /* ports/: struct state_port */
 	STATE_PR,       /* pr/: struct state_pr, of every LU with registrations that are kept */
+	STATE_UNIT,     /* units/: struct state_unit, of every LU that keeps anything else */
 	STATE_KINDS
 };
 
@@ -54,6 +56,12 @@ struct state_pr {
 	unsigned n_registrations;
 };
 
+/* What else an LU keeps. */
+struct state_unit {
+	char *naa;
+	uint16_t mode[KEPT_MODE]; /* bytes; see scsi/mode.h */
+};
+
 /* Reads the folder, made when it is not there. Replays a journal first. A file that is torn is set
  * aside (renamed *.torn) and counted; a file of a newer version is an error that names it.
  * 0, or a negative errno and why. sys NULL: the system's calls. */
@@ -66,11 +74,12 @@ int state_give(struct state *s, unsigned uid, unsigned gid);
 /* Files of this kind that were set aside by this or an earlier start and are still there. */
 unsigned state_torn(const struct state *s, enum state_kind kind);
 
-/* Was the file of this very object set aside? For STATE_PR only, whose files are named by key. */
+/* Was the file of this very object set aside? For kinds whose files are named by key: STATE_PR,
+ * STATE_UNIT. */
 bool state_lost(const struct state *s, enum state_kind kind, const char *key);
 
 /* The object with this key, NULL if there is none. Keys: name; for portals state_portal_key; for
- * ports state_port_key; for reservations the NAA identifier in hexadecimal. */
+ * ports state_port_key; for reservations and units the NAA identifier in hexadecimal. */
 const void *state_find(const struct state *s, enum state_kind kind, const char *key);
 void state_each(const struct state *s, enum state_kind kind,
 		void (*each)(const void *object, void *arg), void *arg);

@@ -3,6 +3,7 @@
  * Objects of the state: their keys, their text, change sets.
  */
 #include "daemon/state_internal.h"
+#include "scsi/mode.h"
 #include "scsi/pr.h"
 
 #include <ctype.h>
@@ -65,6 +66,18 @@ static const struct config_scope pr_scope = {
 	.name = "reservations", .size = sizeof(struct state_pr), .settings = pr_settings,
 };
 
+#define UNIT_MODE(slot, text) { .name = (text), .type = CONFIG_NUMBER, AT(state_unit, mode[slot]), .max = 255 }
+static const struct config_setting unit_settings[] = {
+	{ .name = "naa", .type = CONFIG_TEXT, AT(state_unit, naa), .max = 32, .required = true },
+	UNIT_MODE(MODE_SLOT_CACHING_2, "mode_caching_2"),
+	UNIT_MODE(MODE_SLOT_CONTROL_2, "mode_control_2"),
+	UNIT_MODE(MODE_SLOT_CONTROL_4, "mode_control_4"),
+	{ 0 },
+};
+static const struct config_scope unit_scope = {
+	.name = "unit", .size = sizeof(struct state_unit), .settings = unit_settings,
+};
+
 const struct state_kind_info state_kinds[STATE_KINDS] = {
 	[STATE_ACCOUNT] = { "accounts", &config_account_scope },
 	[STATE_LU] = { "lus", &config_lu_scope },
@@ -73,6 +86,7 @@ const struct state_kind_info state_kinds[STATE_KINDS] = {
 	[STATE_IDENTITY] = { "identities", &identity_scope },
 	[STATE_PORT] = { "ports", &port_scope },
 	[STATE_PR] = { "pr", &pr_scope },
+	[STATE_UNIT] = { "units", &unit_scope },
 };
 /* clang-format on */
 
@@ -107,6 +121,8 @@ const char *state_object_key(enum state_kind kind, const void *object, char buf[
 		return state_port_key(port->target, port->group, buf);
 	case STATE_PR:
 		return ((const struct state_pr *)object)->naa;
+	case STATE_UNIT:
+		return ((const struct state_unit *)object)->naa;
 	case STATE_KINDS:
 		break;
 	}
@@ -116,7 +132,7 @@ const char *state_object_key(enum state_kind kind, const void *object, char buf[
 /* By a hash, for keys are longer than names of files; torn files are known by it. */
 bool state_id_of_key(enum state_kind kind, const char *key, char id[static 17])
 {
-	if (kind != STATE_PR)
+	if (kind != STATE_PR && kind != STATE_UNIT)
 		return false;
 	snprintf(id, 17, "%016llx", (unsigned long long)pr_hash(key, ""));
 	return true;

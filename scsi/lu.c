@@ -131,6 +131,7 @@ int lu_create(const struct lu_params *p, struct backing *b, struct scsi_lu **ret
 	list_init(&lu->ranges);
 	list_init(&lu->waiters);
 	list_init(&lu->pr.ops);
+	list_init(&lu->kept_ops);
 	lu->id = p->id;
 	lu->backing = b;
 	set_geometry(&lu->geo, p, b);

@@ -13,6 +13,7 @@
 #include "backing/backing.h"
 #include "daemon/base/list.h"
 #include "daemon/base/reactor.h"
+#include "scsi/kept.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -123,7 +124,10 @@ struct scsi_lu {
 	struct list waiters; /* lu_waiter.node */
 	struct lu_pr pr;
 	unsigned n_detached_writes, n_detached;
-	uint8_t mode_current[64], mode_saved[64]; /* changeable values, see mode.c */
+	struct lu_kept kept;             /* what a restart does not change; see kept.h */
+	struct list kept_ops;            /* kept_op.node: the first one is being carried out */
+	bool kept_elsewhere;             /* by the object that takes this one's place */
+	uint8_t mode_current[KEPT_MODE]; /* changeable values, see mode.h */
 	uint32_t mode_generation;
 	void (*idle)(
 	    struct scsi_lu *lu); /* told when the last detached task has ended; may be NULL */

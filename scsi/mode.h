@@ -2,8 +2,8 @@
 /*
  * Mode pages: what can be changed and what it means for the rest of the layer.
  *
- * lu->mode_current and lu->mode_saved hold, per slot, the bits that differ from the default, so
- * that zeroed memory means defaults.
+ * lu->mode_current and lu->kept.mode (the saved values) hold, per slot, the bits that differ from
+ * the default, so that zeroed memory means defaults.
  *
  * Threads: values are changed under lu->lock by the action of MODE SELECT and by mode_reset; they
  * are single bytes and may be read by any reactor without it. Ownership: the LU's.
@@ -20,6 +20,7 @@ enum mode_slot {
 	MODE_SLOT_CONTROL_4, /* SWP */
 	MODE_SLOTS
 };
+_Static_assert(MODE_SLOTS <= KEPT_MODE, "kept over a restart");
 
 enum mode_bits {
 	MODE_WCE = 0x04,
@@ -28,8 +29,13 @@ enum mode_bits {
 };
 
 #define MODE_PAGE_MAX    40u   /* bytes of the longest page, header included */
+#define MODE_PS          0x80u /* byte 0: the page can be saved */
 #define MODE_PAGE_ALL    0x3fu /* PAGE CODE: all pages */
 #define MODE_SUBPAGE_ALL 0xffu
+
+/* Block descriptors (SBC-3 6.5.2): short, and long with 64 bits of LBA. */
+#define MODE_DESCRIPTOR_SHORT 8
+#define MODE_DESCRIPTOR_LONG  16
 
 enum mode_pc { MODE_PC_CURRENT, MODE_PC_CHANGEABLE, MODE_PC_DEFAULT, MODE_PC_SAVED };
 
@@ -56,6 +62,10 @@ static inline bool mode_write_through(const struct scsi_lu *lu)
 {
 	return lu && (mode_slot_get(lu, MODE_SLOT_CACHING_2) & MODE_WCE);
 }
+
+/* All slots at once. The saved ones take lu->lock. */
+void mode_current(const struct scsi_lu *lu, uint8_t flips[static MODE_SLOTS]);
+void mode_saved(struct scsi_lu *lu, uint8_t flips[static MODE_SLOTS]);
 
 /* Back to the saved values (SAM-5 6.3.3, logical unit reset). Takes lu->lock. */
 void mode_reset(struct scsi_lu *lu);

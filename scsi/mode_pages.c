@@ -60,6 +60,8 @@ void mode_page_build(const struct mode_page *page, const struct lu_geometry *geo
 	const unsigned header = page->subpage ? 4 : 2;
 
 	memcpy(out, page->bytes, page->length);
+	if (page->changeable[0].mask)
+		out[0] |= MODE_PS; /* what can be changed can be saved */
 	if (page->code == 0x08 && !geo->write_cache)
 		out[2] &= (uint8_t)~MODE_WCE;
 	if (pc == MODE_PC_CHANGEABLE)
@@ -76,11 +78,24 @@ void mode_page_build(const struct mode_page *page, const struct lu_geometry *geo
 	}
 }
 
+void mode_current(const struct scsi_lu *lu, uint8_t flips[static MODE_SLOTS])
+{
+	for (unsigned i = 0; i < MODE_SLOTS; i++)
+		flips[i] = mode_slot_get(lu, (enum mode_slot)i);
+}
+
+void mode_saved(struct scsi_lu *lu, uint8_t flips[static MODE_SLOTS])
+{
+	pthread_mutex_lock(&lu->lock);
+	memcpy(flips, lu->kept.mode, MODE_SLOTS);
+	pthread_mutex_unlock(&lu->lock);
+}
+
 void mode_reset(struct scsi_lu *lu)
 {
 	pthread_mutex_lock(&lu->lock);
 	for (unsigned i = 0; i < MODE_SLOTS; i++)
-		__atomic_store_n(&lu->mode_current[i], lu->mode_saved[i], __ATOMIC_RELAXED);
+		__atomic_store_n(&lu->mode_current[i], lu->kept.mode[i], __ATOMIC_RELAXED);
 	lu->mode_generation++;
 	pthread_mutex_unlock(&lu->lock);
 }

@@ -144,7 +144,7 @@ static const struct scsi_op rows[ROWS] = {
 		ID(0x15), .name = "MODE SELECT(6)", .cdb_length = 6, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = OP_SHARED, .timeout_s = 30,
 		.plan = mode_plan_select, .params = mode_params_select,
-		.usage = { 0x15, 0x10, 0, 0, 0xff } },
+		.usage = { 0x15, 0x11, 0, 0, 0xff } },
 	[ROW_RESERVE6] = RESERVES(0x16, "RESERVE(6)", 6),
 	[ROW_RELEASE6] = RESERVES(0x17, "RELEASE(6)", 6),
 	[ROW_MODE_SENSE6] = {
@@ -237,7 +237,7 @@ static const struct scsi_op rows[ROWS] = {
 		ID(0x55), .name = "MODE SELECT(10)", .cdb_length = 10, .direction = DIR_OUT,
 		.access = ACCESS_WRITE, .flags = OP_SHARED, .timeout_s = 30,
 		.plan = mode_plan_select, .params = mode_params_select,
-		.usage = { 0x55, 0x10, 0, 0, 0, 0, 0, FF2 } },
+		.usage = { 0x55, 0x11, 0, 0, 0, 0, 0, FF2 } },
 	[ROW_RESERVE10] = RESERVES(0x56, "RESERVE(10)", 10),
 	[ROW_RELEASE10] = RESERVES(0x57, "RELEASE(10)", 10),
 	[ROW_MODE_SENSE10] = {

@@ -17,6 +17,7 @@ enum scsi_asc {
 	ASC_DEVICE_RESET = 0x2903, /* bus device reset function occurred */
 	ASC_INTERNAL_RESET = 0x2904,
 	ASC_NEXUS_LOSS = 0x2907,
+	ASC_MODE_CHANGED = 0x2a01, /* mode parameters changed */
 	ASC_RESERVATIONS_PREEMPTED = 0x2a03,
 	ASC_RESERVATIONS_RELEASED = 0x2a04,
 	ASC_REGISTRATIONS_PREEMPTED = 0x2a05,

@@ -52,6 +52,7 @@ static const struct {
 	{ "atomic", atomic_suite },
 	{ "chap", chap_suite },
 	{ "reserve", reserve_suite },
+	{ "kept", kept_suite },
 	{ "chap_values", chap_values_suite },
 	{ "time", time_suite },
 	{ "churn", churn_suite },

@@ -3,6 +3,7 @@
 #define scsi_action_done  action_ended
 #define scsi_action_flush action_flushes
 #include "scsi/mode.c"
+#include "scsi/mode_select.c"
 
 #include "tests/unit/scsi/plan_fixture.h"
 
@@ -27,8 +28,8 @@ static const uint8_t golden[] = {
 	0x01, 0x0a, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0x02, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0x07, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0x08, 0x12, 0x04, 0, 0xff, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0,
-	0x0a, 0x0a, 0x22, 0x10, 0, 0, 0, 0, 0xff, 0xff, 0, 0,
+	0x88, 0x12, 0x04, 0, 0xff, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0,
+	0x8a, 0x0a, 0x22, 0x10, 0, 0, 0, 0, 0xff, 0xff, 0, 0,
 	0x4a, 0x01, 0x00, 0x1c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0x1a, 0x26, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
@@ -98,8 +99,8 @@ END_TEST
 
 START_TEST(changeable_and_saved)
 {
-	uint8_t control[16] = { 15, 0, 0x10, 0, 0x0a, 0x0a, 0x04, 0, 0x08 };
-	uint8_t caching[24] = { 23, 0, 0x10, 0, 0x08, 0x12, 0x04 };
+	uint8_t control[16] = { 15, 0, 0x10, 0, 0x8a, 0x0a, 0x04, 0, 0x08 };
+	uint8_t caching[24] = { 23, 0, 0x10, 0, 0x88, 0x12, 0x04 };
 
 	plan_setup();
 	ck_answer(PLAN(0x1a, 8, 0x4a, 0, 255), control, 16);
@@ -107,8 +108,6 @@ START_TEST(changeable_and_saved)
 	fx_lu.geo.write_cache = false;
 	caching[6] = 0;
 	ck_answer(PLAN(0x1a, 8, 0x48, 0, 255), caching, 24);
-	for (unsigned i = 0; i < N_GOLDEN; i++)
-		ck_sense(PLAN(0x1a, 8, (uint8_t)(0xc0 | golden_pages[i].code), 0, 255), 5, 0x3900);
 	/* Every other page: nothing can be changed. */
 	for (unsigned i = 0; i < N_GOLDEN; i++) {
 		const struct golden_page *g = &golden_pages[i];
@@ -162,6 +161,8 @@ static void setup_two(void)
 	list_add_tail(&fx_lu.itls, &second.lu_node);
 }
 
+static uint8_t select_flags = PAGE_FORMAT;
+
 /* MODE SELECT(6) or (10) of a list; ASC/ASCQ of the end. Cut in two pieces if asked for. */
 static uint16_t select_list(bool six, const uint8_t *list, size_t n, bool cut)
 {
@@ -170,8 +171,8 @@ static uint16_t select_list(bool six, const uint8_t *list, size_t n, bool cut)
 	static uint8_t copy[256];
 	struct scsi_plan p;
 
-	p = six ? PLAN(0x15, 0x10, 0, 0, (uint8_t)n)
-		: PLAN(0x55, 0x10, 0, 0, 0, 0, 0, (uint8_t)(n >> 8), (uint8_t)n);
+	p = six ? PLAN(0x15, select_flags, 0, 0, (uint8_t)n)
+		: PLAN(0x55, select_flags, 0, 0, 0, 0, 0, (uint8_t)(n >> 8), (uint8_t)n);
 	if (p.kind != PLAN_COLLECT)
 		return p.sense.asc_ascq;
 	ck_assert_uint_eq(p.data_length, n);
@@ -183,6 +184,7 @@ static uint16_t select_list(bool six, const uint8_t *list, size_t n, bool cut)
 	ck_assert_int_eq(p.kind, PLAN_ACTION);
 	memcpy(copy, list, n);
 	t.home = &home;
+	t.collected = true;
 	t.buf.iov = t.buf.inl;
 	t.buf.n = cut ? 2 : 1;
 	t.buf.length = n;
@@ -296,14 +298,60 @@ START_TEST(every_bit_of_every_page)
 }
 END_TEST
 
+static struct kept_op *keeps; /* what the keeper was given */
+
+static void keeper_takes(struct kept_op *op, void *arg)
+{
+	keeps = op;
+	op->result = *(const int *)arg;
+	kept_done(op);
+}
+
+/* With SP=1 all pages are written down before they are in force; what cannot be is not done. */
+START_TEST(select_saves)
+{
+	COVERS("SM-004 SM-005");
+	int result = 0;
+	uint16_t ua;
+
+	setup_two();
+	scsi_set_keeper(keeper_takes, &result);
+	keeps = NULL;
+	ck_assert_uint_eq(SELECT6(0, 0, 0, 0, CONTROL(0x22, 0x08)), 0);
+	ck_assert(itl_ua_take(&second, &ua) && ua == 0x2a01);
+	ck_assert_ptr_null(keeps); /* SP=0 */
+	PLAN(0x1a, 8, 0xca, 0, 255);
+	ck_assert(fx_answer[4] == 0x8a && fx_answer[8] == 0x00);
+	select_flags = PAGE_FORMAT | SAVE_PAGES;
+	result = -ENOSPC;
+	ck_assert_uint_eq(SELECT6(0, 0, 0, 0, CONTROL(0x26, 0x08)), 0x4400);
+	ck_assert(!mode_descriptor_sense(&fx_lu));
+	ck_assert(!itl_ua_take(&second, &ua));
+	PLAN(0x1a, 8, 0xca, 0, 255);
+	ck_assert(fx_answer[6] == 0x22 && fx_answer[8] == 0x00);
+	result = 0;
+	ck_assert_uint_eq(SELECT10(0, 0, 0, 0, 0, 0, 0, 0, CONTROL(0x26, 0x08)), 0);
+	ck_assert(itl_ua_take(&second, &ua) && ua == 0x2a01);
+	PLAN(0x1a, 8, 0xca, 0, 255);
+	ck_assert(fx_answer[6] == 0x26 && fx_answer[8] == 0x08);
+	select_flags = PAGE_FORMAT;
+	ck_assert_uint_eq(SELECT6(0, 0, 0, 0, CONTROL(0x22, 0)), 0);
+	ck_assert(!mode_descriptor_sense(&fx_lu));
+	mode_reset(&fx_lu);
+	ck_assert(mode_descriptor_sense(&fx_lu) && mode_write_protected(&fx_lu));
+	scsi_set_keeper(NULL, NULL);
+	ck_assert_uint_eq(atomic_load(&fx_lu.refs), 1);
+}
+END_TEST
+
 START_TEST(select_cdb)
 {
 	plan_setup();
 	ck_good(PLAN(0x15, 0x10, 0, 0, 0));
 	ck_good(PLAN(0x55, 0x10));
 	ck_field(PLAN(0x15, 0x00, 0, 0, 16), 1, 4); /* PF=0 */
-	ck_field(PLAN(0x15, 0x11, 0, 0, 16), 1, 0); /* SP */
-	ck_field(PLAN(0x55, 0x01), 1, 0);
+	ck_field(PLAN(0x15, 0x12, 0, 0, 16), 1, 1);
+	ck_assert_int_eq(PLAN(0x55, 0x11).kind, PLAN_ACTION); /* SP without a list */
 	ck_assert_uint_eq(PLAN(0x55, 0x10, 0, 0, 0, 0, 0, 0xff, 0xff).data_length, 65535);
 }
 END_TEST
@@ -399,6 +447,6 @@ SUITE_COVERS("SM-001 SM-002 SM-003 SM-004 SM-005 SM-006 SM-007 SM-008 SM-009 SM-
 	     "SG-011 fault-E05");
 
 UNIT_MAIN("scsi/mode", every_page_and_subpage, changeable_and_saved, device_specific_and_cache,
-	  block_descriptors, select_changes_what_can_be_changed, select_several_pages,
+	  block_descriptors, select_saves, select_changes_what_can_be_changed, select_several_pages,
 	  what_was_read_can_be_written, every_bit_of_every_page, select_cdb, select_lengths,
 	  select_descriptors, select_unknown_pages, no_cache_to_switch, all_pages_fit_one_byte)

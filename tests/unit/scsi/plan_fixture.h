@@ -61,6 +61,8 @@ static void plan_setup(void)
 	pthread_mutex_init(&fx_lu.lock, NULL);
 	list_init(&fx_lu.itls);
 	list_init(&fx_lu.ranges);
+	list_init(&fx_lu.kept_ops);
+	fx_lu.refs = 1;
 	fx_itl.lu = &fx_lu;
 	fx_itl.nexus = &fx_nexus;
 	list_add_tail(&fx_lu.itls, &fx_itl.lu_node);

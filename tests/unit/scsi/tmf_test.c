@@ -187,7 +187,7 @@ START_TEST(lu_reset_restores_mode)
 	COVERS("SA-017");
 	fx_setup(FX_FILE);
 	fx_lu->mode_current[0] = 0x04;
-	fx_lu->mode_saved[0] = 0;
+	fx_lu->kept.mode[0] = 0;
 	ck_assert_uint_eq(run(TMF_LU_RESET, &fx_nexus[0], 0, NULL), TMF_COMPLETE);
 	ck_assert_uint_eq(fx_lu->mode_current[0], 0);
 	fx_teardown();
