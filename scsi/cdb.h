@@ -77,6 +77,28 @@ struct cdb_report_opcodes {
 };
 _Static_assert(sizeof(struct cdb_report_opcodes) == 12, "SPC-4 6.35");
 
+struct cdb_target_port_groups {
+	uint8_t opcode, service_action, reserved[4], length[4], reserved2, control;
+};
+_Static_assert(sizeof(struct cdb_target_port_groups) == 12, "SPC-4 6.37 and 6.45");
+
+/* Of REPORT TARGET PORT GROUPS; ports follow. */
+struct target_port_group {
+	uint8_t state, supported, id[2], reserved, status, vendor, ports;
+};
+_Static_assert(sizeof(struct target_port_group) == 8, "SPC-4 6.37");
+
+struct target_port {
+	uint8_t reserved[2], relative[2];
+};
+_Static_assert(sizeof(struct target_port) == 4, "SPC-4 6.37");
+
+/* Of SET TARGET PORT GROUPS, behind 4 reserved bytes. */
+struct set_target_port_group {
+	uint8_t state, reserved, id[2];
+};
+_Static_assert(sizeof(struct set_target_port_group) == 4, "SPC-4 6.45");
+
 struct cdb_report_tmfs {
 	uint8_t opcode, service_action, repd, reserved[3], allocation_length[4], reserved2;
 	uint8_t control;

@@ -2,6 +2,7 @@
 /* From the CDB to a plan, and from the plan to its data: everything before the store. */
 #include "scsi/exec.h"
 
+#include "scsi/alua.h"
 #include "scsi/compound.h"
 #include "scsi/exec_internal.h"
 #include "scsi/iov.h"
@@ -234,6 +235,19 @@ static bool medium_ready(struct scsi_task *t)
 	return false;
 }
 
+/* SET TARGET PORT GROUPS gets BUSY while states change: Windows gives up after two times "in
+ * transition". */
+bool exec_wrong_path(struct scsi_task *t)
+{
+	uint8_t state = t->nexus->access_state;
+
+	if (alua_allows(state, t->op, t->cdb))
+		return false;
+	t->status = t->op->path == PATH_SET ? SCSI_BUSY : SCSI_CHECK_CONDITION;
+	t->sense = alua_not_ready(state);
+	return true;
+}
+
 /* Unit attention before reservation conflict (SAM-5 5.3.3). False: the task has ended. */
 static bool gate_pass(struct scsi_task *t, uint32_t gate)
 {
@@ -241,6 +255,12 @@ static bool gate_pass(struct scsi_task *t, uint32_t gate)
 
 	if (gate & GATE_UA && !(t->op->flags & OP_NO_UA) && itl_ua_take(t->itl, &ua)) {
 		exec_fail(t, sense_unit_attention(ua));
+		return false;
+	}
+	/* Before reservations: a host that may not come this way goes on by another path, where a
+	 * conflict would end its command. */
+	if (gate & GATE_PATH && exec_wrong_path(t)) {
+		exec_status(t, t->status);
 		return false;
 	}
 	if (gate & scsi_access_conflicts(t->op, t->cdb)) {

@@ -45,6 +45,8 @@ void exec_mapped_written(struct scsi_task *t);
 bool exec_durable(const struct scsi_task *t);
 bool exec_overlaps_detached(struct scsi_task *t, uint64_t offset, uint64_t length);
 
+/* The state of the target port forbids it (SPC-4 5.15): t->status and sense say what. */
+bool exec_wrong_path(struct scsi_task *t);
 /* Something forbids it that came while its data was on the way, or while it waited (SPC-4 5.13:
  * what is not enabled yet conflicts): t->status and sense say what. */
 bool exec_held_up(struct scsi_task *t, uint32_t gate);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* What is asked again before a task starts. */
-#define GATES_HELD_UP (GATE_NO_WRITE | GATE_NO_READ | GATE_RESERVED | GATE_NOT_READY)
+#define GATES_HELD_UP (GATE_NO_WRITE | GATE_NO_READ | GATE_RESERVED | GATE_NOT_READY | GATE_PATH)
 
 static void buffers_ready(struct arena_waiter *w)
 {
@@ -188,6 +188,8 @@ bool exec_held_up(struct scsi_task *t, uint32_t gate)
 {
 	const unsigned flags = t->op->flags;
 
+	if (gate & GATE_PATH && exec_wrong_path(t))
+		return true;
 	if (gate & scsi_access_conflicts(t->op, t->cdb)) {
 		t->status = SCSI_RESERVATION_CONFLICT;
 		return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "scsi/nexus.h"
 
+#include "scsi/alua.h"
 #include "scsi/home.h"
 #include "scsi/lu.h"
 #include "scsi/nexus_internal.h"
@@ -23,6 +24,8 @@ static void itl_join_lu(struct itl *itl)
 		gate |= GATE_NOT_READY;
 	if (!list_empty(&lu->ranges))
 		gate |= GATE_RANGE;
+	if (!alua_is_active(itl->nexus->access_state))
+		gate |= GATE_PATH;
 	gate |= lu_pr_gate(lu, itl);
 	atomic_fetch_or(&itl->gate, gate);
 	list_add_tail(&lu->itls, &itl->lu_node);

@@ -14,6 +14,7 @@
 
 #include <stdatomic.h>
 
+struct alua_table;
 struct reactor;
 struct scsi_home;
 struct scsi_lun_map;
@@ -24,7 +25,7 @@ enum itl_gate {
 	GATE_NO_WRITE = 1 << 1,  /* a reservation forbids writing */
 	GATE_NO_READ = 1 << 2,   /* and reading */
 	GATE_RANGE = 1 << 3,     /* exclusive ranges or detached writes on the LU: look at them */
-	GATE_PATH = 1 << 4,      /* path not active (ALUA) */
+	GATE_PATH = 1 << 4,      /* the target port is not active (alua.h) */
 	GATE_LEAVING = 1 << 5,   /* the LU is being taken away: 5/25/00 */
 	GATE_ORDERED = 1 << 6,   /* ORDERED or HEAD OF QUEUE tasks in the set: order matters */
 	GATE_NOT_READY = 1 << 7, /* no store, stopped, or medium out: lu->not_ready says which */
@@ -72,6 +73,7 @@ struct nexus_neighbours {
 };
 
 struct it_nexus {
+	uint64_t id; /* never used twice; 0: has none */
 	struct reactor *reactor;
 	struct scsi_home *home;              /* of reactor, see home.h */
 	char initiator_port[SCSI_PORT_NAME]; /* "name,i,0xISID" as SPC-4 writes it */
@@ -79,6 +81,8 @@ struct it_nexus {
 	uint64_t port_hash;                  /* of both names; nexus_init */
 	uint16_t relative_port;              /* relative target port identifier */
 	uint16_t transport_version;          /* version descriptor of the transport, for INQUIRY */
+	uint8_t access_state;                /* of the target port, enum alua_state */
+	const struct alua_table *alua;       /* NULL: no target port groups; nexus_set_alua */
 	bool has_queries;   /* its transport carries QUERY TASK and the rest of SAM-5's later
 			       functions */
 	bool stable_data;   /* data being moved must not change: no mapped transfers (digests) */

@@ -6,6 +6,8 @@
  */
 #include "scsi/opcodes.h"
 
+#include "scsi/alua.h"
+
 /* Rows by name, so that the index below cannot point at the wrong one unseen (a test compares the
  * two). Order: opcode, then service action. */
 enum row {
@@ -68,8 +70,10 @@ enum row {
 	ROW_READ_CAPACITY16,
 	ROW_GET_LBA_STATUS,
 	ROW_REPORT_LUNS,
+	ROW_REPORT_GROUPS,
 	ROW_REPORT_OPCODES,
 	ROW_REPORT_TMFS,
+	ROW_SET_GROUPS,
 	ROW_READ12,
 	ROW_WRITE12,
 	ROW_WRITE_VERIFY12,
@@ -99,13 +103,13 @@ enum row {
 	  .usage = { (op) } }
 #define PR_IN(sa, text)                                                                            \
 	{ ID_SA(0x5e, sa), .name = "PERSISTENT RESERVE IN, " text, .cdb_length = 10,               \
-	  .direction = DIR_IN, .access = ACCESS_ALWAYS, .flags = OP_NONE, .timeout_s = 10,         \
-	  .plan = pr_plan_in, .usage = { 0x5e, sa, 0, 0, 0, 0, 0, FF2 } }
+	  .direction = DIR_IN, .access = ACCESS_ALWAYS, .path = PATH_STANDBY, .flags = OP_NONE,    \
+	  .timeout_s = 10, .plan = pr_plan_in, .usage = { 0x5e, sa, 0, 0, 0, 0, 0, FF2 } }
 /* SCOPE and TYPE are looked at after the key, and ignored where they mean nothing. */
 #define PR_OUT(sa, text)                                                                           \
 	{ ID_SA(0x5f, sa), .name = "PERSISTENT RESERVE OUT, " text, .cdb_length = 10,              \
-	  .direction = DIR_OUT, .access = ACCESS_ALWAYS, .flags = OP_NONE, .timeout_s = 30,        \
-	  .plan = pr_plan_out, .params = pr_params_out,                                            \
+	  .direction = DIR_OUT, .access = ACCESS_ALWAYS, .path = PATH_STANDBY, .flags = OP_NONE,   \
+	  .timeout_s = 30, .plan = pr_plan_out, .params = pr_params_out,                           \
 	  .usage = { 0x5f, sa, 0xff, 0, 0, FF4 } }
 
 /*
@@ -121,7 +125,7 @@ static const struct scsi_op rows[ROWS] = {
 		.plan = spc_plan_test_unit_ready, .usage = { 0x00 } },
 	[ROW_REQUEST_SENSE] = {
 		ID(0x03), .name = "REQUEST SENSE", .cdb_length = 6, .direction = DIR_IN,
-		.access = ACCESS_ANY, .flags = OP_NO_LUN | OP_NO_UA, .timeout_s = 10,
+		.access = ACCESS_ANY, .path = PATH_ANY, .flags = OP_NO_LUN | OP_NO_UA, .timeout_s = 10,
 		.plan = spc_plan_request_sense, .usage = { 0x03, 0x01, 0, 0, 0xff } },
 	[ROW_FORMAT_UNIT] = {
 		ID(0x04), .name = "FORMAT UNIT", .cdb_length = 6, .direction = DIR_OUT,
@@ -138,18 +142,18 @@ static const struct scsi_op rows[ROWS] = {
 		.plan = sbc_plan_write, .usage = { 0x0a, 0x1f, FF3 } },
 	[ROW_INQUIRY] = {
 		ID(0x12), .name = "INQUIRY", .cdb_length = 6, .direction = DIR_IN,
-		.access = ACCESS_ANY, .flags = OP_NO_LUN | OP_NO_UA | OP_LUN_BITS,
+		.access = ACCESS_ANY, .path = PATH_ANY, .flags = OP_NO_LUN | OP_NO_UA | OP_LUN_BITS,
 		.timeout_s = 10, .plan = spc_plan_inquiry, .usage = { 0x12, 0x01, FF3 } },
 	[ROW_MODE_SELECT6] = {
 		ID(0x15), .name = "MODE SELECT(6)", .cdb_length = 6, .direction = DIR_OUT,
-		.access = ACCESS_WRITE, .flags = OP_SHARED, .timeout_s = 30,
+		.access = ACCESS_WRITE, .path = PATH_STANDBY, .flags = OP_SHARED, .timeout_s = 30,
 		.plan = mode_plan_select, .params = mode_params_select,
 		.usage = { 0x15, 0x11, 0, 0, 0xff } },
 	[ROW_RESERVE6] = RESERVES(0x16, "RESERVE(6)", 6),
 	[ROW_RELEASE6] = RESERVES(0x17, "RELEASE(6)", 6),
 	[ROW_MODE_SENSE6] = {
 		ID(0x1a), .name = "MODE SENSE(6)", .cdb_length = 6, .direction = DIR_IN,
-		.access = ACCESS_READ, .flags = OP_NONE, .timeout_s = 10,
+		.access = ACCESS_READ, .path = PATH_STANDBY, .flags = OP_NONE, .timeout_s = 10,
 		.plan = mode_plan_sense, .usage = { 0x1a, 0x08, FF3 } },
 	[ROW_START_STOP_UNIT] = {
 		ID(0x1b), .name = "START STOP UNIT", .cdb_length = 6, .direction = DIR_NONE,
@@ -157,11 +161,11 @@ static const struct scsi_op rows[ROWS] = {
 		.plan = sbc_plan_start_stop, .usage = { 0x1b, 0x01, 0, 0x0f, 0xf7 } },
 	[ROW_RECEIVE_DIAGNOSTIC] = {
 		ID(0x1c), .name = "RECEIVE DIAGNOSTIC RESULTS", .cdb_length = 6,
-		.direction = DIR_IN, .access = ACCESS_READ, .flags = OP_NONE, .timeout_s = 10,
+		.direction = DIR_IN, .access = ACCESS_READ, .path = PATH_STANDBY, .flags = OP_NONE, .timeout_s = 10,
 		.plan = spc_plan_receive_diagnostic, .usage = { 0x1c, 0x01, FF3 } },
 	[ROW_SEND_DIAGNOSTIC] = {
 		ID(0x1d), .name = "SEND DIAGNOSTIC", .cdb_length = 6, .direction = DIR_OUT,
-		.access = ACCESS_WRITE, .flags = OP_MEDIUM, .timeout_s = 30,
+		.access = ACCESS_WRITE, .path = PATH_STANDBY, .flags = OP_MEDIUM, .timeout_s = 30,
 		.plan = spc_plan_send_diagnostic, .params = spc_params_send_diagnostic,
 		.usage = { 0x1d, 0xf7, 0, FF2 } },
 	[ROW_PREVENT_ALLOW] = {
@@ -171,7 +175,7 @@ static const struct scsi_op rows[ROWS] = {
 		.usage = { 0x1e, 0, 0, 0, 0x03 } },
 	[ROW_READ_CAPACITY10] = {
 		ID(0x25), .name = "READ CAPACITY(10)", .cdb_length = 10, .direction = DIR_IN,
-		.access = ACCESS_ALWAYS, .flags = OP_MEDIUM, .timeout_s = 10,
+		.access = ACCESS_ALWAYS, .path = PATH_STANDBY, .flags = OP_MEDIUM, .timeout_s = 10,
 		.plan = sbc_plan_read_capacity10, .usage = { 0x25 } },
 	[ROW_READ10] = {
 		ID(0x28), .name = "READ(10)", .cdb_length = 10, .direction = DIR_IN,
@@ -204,12 +208,12 @@ static const struct scsi_op rows[ROWS] = {
 		.plan = sbc_plan_read_defect, .usage = { 0x37, 0, 0x1f, 0, 0, 0, 0, FF2 } },
 	[ROW_WRITE_BUFFER] = {
 		ID(0x3b), .name = "WRITE BUFFER", .cdb_length = 10, .direction = DIR_OUT,
-		.access = ACCESS_WRITE, .flags = OP_NONE, .timeout_s = 10,
+		.access = ACCESS_WRITE, .path = PATH_BUFFER, .flags = OP_NONE, .timeout_s = 10,
 		.plan = spc_plan_write_buffer, .params = spc_params_write_buffer,
 		.usage = { 0x3b, 0x1f, FF4, FF3 } },
 	[ROW_READ_BUFFER] = {
 		ID(0x3c), .name = "READ BUFFER(10)", .cdb_length = 10, .direction = DIR_IN,
-		.access = ACCESS_READ, .flags = OP_NONE, .timeout_s = 10,
+		.access = ACCESS_READ, .path = PATH_BUFFER, .flags = OP_NONE, .timeout_s = 10,
 		.plan = spc_plan_read_buffer, .usage = { 0x3c, 0x1f, FF4, FF3 } },
 	[ROW_WRITE_SAME10] = {
 		ID(0x41), .name = "WRITE SAME(10)", .cdb_length = 10, .direction = DIR_OUT,
@@ -231,18 +235,18 @@ static const struct scsi_op rows[ROWS] = {
 		.usage = { 0x48, 0xbf, 0, 0, 0, 0, 0, FF2 } },
 	[ROW_LOG_SENSE] = {
 		ID(0x4d), .name = "LOG SENSE", .cdb_length = 10, .direction = DIR_IN,
-		.access = ACCESS_ANY, .flags = OP_NONE, .timeout_s = 10,
+		.access = ACCESS_ANY, .path = PATH_STANDBY, .flags = OP_NONE, .timeout_s = 10,
 		.plan = log_plan_sense, .usage = { 0x4d, 0, FF2, 0, FF2, FF2 } },
 	[ROW_MODE_SELECT10] = {
 		ID(0x55), .name = "MODE SELECT(10)", .cdb_length = 10, .direction = DIR_OUT,
-		.access = ACCESS_WRITE, .flags = OP_SHARED, .timeout_s = 30,
+		.access = ACCESS_WRITE, .path = PATH_STANDBY, .flags = OP_SHARED, .timeout_s = 30,
 		.plan = mode_plan_select, .params = mode_params_select,
 		.usage = { 0x55, 0x11, 0, 0, 0, 0, 0, FF2 } },
 	[ROW_RESERVE10] = RESERVES(0x56, "RESERVE(10)", 10),
 	[ROW_RELEASE10] = RESERVES(0x57, "RELEASE(10)", 10),
 	[ROW_MODE_SENSE10] = {
 		ID(0x5a), .name = "MODE SENSE(10)", .cdb_length = 10, .direction = DIR_IN,
-		.access = ACCESS_READ, .flags = OP_NONE, .timeout_s = 10,
+		.access = ACCESS_READ, .path = PATH_STANDBY, .flags = OP_NONE, .timeout_s = 10,
 		.plan = mode_plan_sense, .usage = { 0x5a, 0x18, FF2, 0, 0, 0, FF2 } },
 	[ROW_PR_READ_KEYS] = PR_IN(0x00, "READ KEYS"),
 	[ROW_PR_READ_RESERVATION] = PR_IN(0x01, "READ RESERVATION"),
@@ -299,7 +303,7 @@ static const struct scsi_op rows[ROWS] = {
 		.plan = sbc_plan_write_atomic, .usage = { 0x9c, 0x18, FF8, 0, 0, FF2, 0x1f } },
 	[ROW_READ_CAPACITY16] = {
 		ID_SA(0x9e, 0x10), .name = "READ CAPACITY(16)", .cdb_length = 16,
-		.direction = DIR_IN, .access = ACCESS_ALWAYS, .flags = OP_MEDIUM,
+		.direction = DIR_IN, .access = ACCESS_ALWAYS, .path = PATH_STANDBY, .flags = OP_MEDIUM,
 		.timeout_s = 10, .plan = sbc_plan_read_capacity16,
 		.usage = { 0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, FF4 } },
 	[ROW_GET_LBA_STATUS] = {
@@ -309,18 +313,28 @@ static const struct scsi_op rows[ROWS] = {
 		.usage = { 0x9e, 0x12, FF8, FF4 } },
 	[ROW_REPORT_LUNS] = {
 		ID(0xa0), .name = "REPORT LUNS", .cdb_length = 12, .direction = DIR_IN,
-		.access = ACCESS_ANY, .flags = OP_NO_LUN | OP_NO_UA, .timeout_s = 10,
+		.access = ACCESS_ANY, .path = PATH_ANY, .flags = OP_NO_LUN | OP_NO_UA, .timeout_s = 10,
 		.plan = spc_plan_report_luns, .usage = { 0xa0, 0, 0xff, 0, 0, 0, FF4 } },
+	[ROW_REPORT_GROUPS] = {
+		ID_SA(0xa3, 0x0a), .name = "REPORT TARGET PORT GROUPS", .cdb_length = 12,
+		.direction = DIR_IN, .access = ACCESS_ALWAYS, .path = PATH_ANY, .flags = OP_ALUA,
+		.timeout_s = 10, .plan = alua_plan_report,
+		.usage = { 0xa3, 0xea, 0, 0, 0, 0, FF4 } },
 	[ROW_REPORT_OPCODES] = {
 		ID_SA(0xa3, 0x0c), .name = "REPORT SUPPORTED OPERATION CODES", .cdb_length = 12,
-		.direction = DIR_IN, .access = ACCESS_ALWAYS, .flags = OP_NONE, .timeout_s = 10,
+		.direction = DIR_IN, .access = ACCESS_ALWAYS, .path = PATH_STANDBY, .flags = OP_NONE, .timeout_s = 10,
 		.plan = spc_plan_report_opcodes,
 		.usage = { 0xa3, 0x0c, 0x87, FF3, FF4 } },
 	[ROW_REPORT_TMFS] = {
 		ID_SA(0xa3, 0x0d), .name = "REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS",
-		.cdb_length = 12, .direction = DIR_IN, .access = ACCESS_ALWAYS,
+		.cdb_length = 12, .direction = DIR_IN, .access = ACCESS_ALWAYS, .path = PATH_STANDBY,
 		.flags = OP_NONE, .timeout_s = 10, .plan = spc_plan_report_tmfs,
 		.usage = { 0xa3, 0x0d, 0x80, 0, 0, 0, FF4 } },
+	[ROW_SET_GROUPS] = {
+		ID_SA(0xa4, 0x0a), .name = "SET TARGET PORT GROUPS", .cdb_length = 12,
+		.direction = DIR_OUT, .access = ACCESS_WRITE, .path = PATH_SET,
+		.flags = OP_EXPLICIT, .timeout_s = 60, .plan = alua_plan_set,
+		.params = alua_params_set, .usage = { 0xa4, 0x0a, 0, 0, 0, 0, FF4 } },
 	[ROW_READ12] = {
 		ID(0xa8), .name = "READ(12)", .cdb_length = 12, .direction = DIR_IN,
 		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 30,
@@ -392,7 +406,8 @@ static const uint8_t first_row[256] = {
 	[0x9c] = AT(ROW_WRITE_ATOMIC),
 	[0x9e] = AT(ROW_READ_CAPACITY16),
 	[0xa0] = AT(ROW_REPORT_LUNS),
-	[0xa3] = AT(ROW_REPORT_OPCODES),
+	[0xa3] = AT(ROW_REPORT_GROUPS),
+	[0xa4] = AT(ROW_SET_GROUPS),
 	[0xa8] = AT(ROW_READ12),
 	[0xaa] = AT(ROW_WRITE12),
 	[0xae] = AT(ROW_WRITE_VERIFY12),
@@ -407,12 +422,24 @@ const struct scsi_op *scsi_op_table(unsigned *ret_n)
 	return rows;
 }
 
-bool scsi_op_offered(const struct scsi_op *op, const struct lu_geometry *geo)
+/* Who changes the states of target port groups: bits of enum alua_tpgs. */
+static unsigned tpgs_of(const struct scsi_request *rq)
 {
-	const unsigned conditional = OP_THIN | OP_UNMAP | OP_REMOVABLE | OP_ATOMIC;
+	return rq->nexus->alua ? rq->nexus->alua->tpgs : ALUA_NONE;
+}
+
+bool scsi_op_offered(const struct scsi_op *op, const struct scsi_request *rq)
+{
+	const unsigned conditional =
+	    OP_THIN | OP_UNMAP | OP_REMOVABLE | OP_ATOMIC | OP_ALUA | OP_EXPLICIT;
+	const struct lu_geometry *geo = rq->geo;
 
 	if (!(op->flags & conditional) || !geo)
 		return true;
+	if ((op->flags & OP_ALUA) && !tpgs_of(rq))
+		return false;
+	if ((op->flags & OP_EXPLICIT) && !(tpgs_of(rq) & ALUA_EXPLICIT))
+		return false;
 	if ((op->flags & OP_THIN) && !geo->thin)
 		return false;
 	if ((op->flags & OP_UNMAP) && !geo->unmap_granularity)
@@ -434,7 +461,7 @@ const struct scsi_op *scsi_op_lookup(const struct scsi_request *rq, struct scsi_
 	}
 	for (const struct scsi_op *op = &rows[at - 1]; op < rows + ROWS && op->opcode == opcode;
 	     op++) {
-		if (!scsi_op_offered(op, rq->geo))
+		if (!scsi_op_offered(op, rq))
 			continue;
 		if (!op->has_action || op->action == (rq->cdb[1] & 0x1f))
 			return op;

@@ -30,24 +30,36 @@ enum scsi_access {
 enum scsi_access scsi_access_class(const struct scsi_op *op, const uint8_t *cdb);
 uint32_t scsi_access_conflicts(const struct scsi_op *op, const uint8_t *cdb);
 
+/* In which access states of the target port a command can be used (SPC-4 5.15.2.4). The zero value
+ * is what forbids most, so that forgetting fails closed. */
+enum scsi_path {
+	PATH_ACTIVE,  /* where all commands can */
+	PATH_STANDBY, /* in standby, too */
+	PATH_BUFFER, /* READ and WRITE BUFFER: the echo buffer in all of them, the rest as ACTIVE */
+	PATH_SET,    /* SET TARGET PORT GROUPS: in all but transitioning, where it gets BUSY */
+	PATH_ANY,    /* in all of them */
+};
+
 /* Bits of scsi_op.flags. */
 enum scsi_op_flags {
 	OP_NO_LUN =
 	    1,        /* answered even where no LU is mapped: INQUIRY, REPORT LUNS, REQUEST SENSE */
 	OP_NO_UA = 2, /* does not report or clear a pending unit attention */
-	OP_MEDIUM = 4,     /* needs the medium: NOT READY when stopped, ejected or without store */
-	OP_CHANGES = 8,    /* changes the medium: refused with 7/27/00 on a read-only LU, before
-			      any field is looked at */
-	OP_THIN = 16,      /* offered only on a thin LU */
-	OP_REMOVABLE = 32, /* offered only with RMB=1 */
-	OP_UNMAP = 64,     /* offered only where the store can give space back */
-	OP_LUN_BITS = 128, /* bits 7..5 of byte 1 may hold a SCSI-2 LUN and are ignored (ESX) */
-	OP_SHARED = 256,   /* changes what all nexuses of the LU share: refused with 7/27/00 for a
-			      nexus whose LUN map is read-only; not for a read-only LU, nor with
-			      SWP=1, which MODE SELECT takes back */
-	OP_NONE = 512,     /* filled in, and nothing of the others */
-	OP_MENDS = 2048,   /* also where a FORMAT UNIT or SANITIZE has failed */
-	OP_ATOMIC = 1024,  /* offered only where the store never tears a write */
+	OP_MEDIUM = 4,      /* needs the medium: NOT READY when stopped, ejected or without store */
+	OP_CHANGES = 8,     /* changes the medium: refused with 7/27/00 on a read-only LU, before
+			       any field is looked at */
+	OP_THIN = 16,       /* offered only on a thin LU */
+	OP_REMOVABLE = 32,  /* offered only with RMB=1 */
+	OP_UNMAP = 64,      /* offered only where the store can give space back */
+	OP_LUN_BITS = 128,  /* bits 7..5 of byte 1 may hold a SCSI-2 LUN and are ignored (ESX) */
+	OP_SHARED = 256,    /* changes what all nexuses of the LU share: refused with 7/27/00 for a
+			       nexus whose LUN map is read-only; not for a read-only LU, nor with
+			       SWP=1, which MODE SELECT takes back */
+	OP_NONE = 512,      /* filled in, and nothing of the others */
+	OP_MENDS = 2048,    /* also where a FORMAT UNIT or SANITIZE has failed */
+	OP_ATOMIC = 1024,   /* offered only where the store never tears a write */
+	OP_ALUA = 4096,     /* offered only where there are target port groups */
+	OP_EXPLICIT = 8192, /* offered only where initiators may set their states */
 };
 
 /* All that a plan may look at. */
@@ -70,6 +82,7 @@ struct scsi_op {
 	uint8_t cdb_length; /* bytes */
 	uint8_t direction;  /* enum scsi_direction */
 	uint8_t access;     /* enum scsi_access */
+	uint8_t path;       /* enum scsi_path */
 	uint16_t flags;     /* enum scsi_op_flags; OP_NONE if none */
 	uint16_t timeout_s; /* recommended command timeout for RCTD */
 	const char *name;
@@ -93,7 +106,7 @@ bool scsi_op_check(const struct scsi_op *op, const struct scsi_request *rq, stru
 
 /* Rows in order of opcode and service action; for RSOC and tests. */
 const struct scsi_op *scsi_op_table(unsigned *ret_n);
-bool scsi_op_offered(const struct scsi_op *op, const struct lu_geometry *geo);
+bool scsi_op_offered(const struct scsi_op *op, const struct scsi_request *rq);
 
 /* Constructors of plans. */
 static inline struct scsi_plan plan_fail(struct scsi_sense sense)
@@ -127,6 +140,9 @@ struct scsi_plan spc_plan_report_luns(const struct scsi_request *rq);
 struct scsi_plan spc_plan_request_sense(const struct scsi_request *rq);
 struct scsi_plan spc_plan_report_opcodes(const struct scsi_request *rq);
 struct scsi_plan spc_plan_report_tmfs(const struct scsi_request *rq);
+struct scsi_plan alua_plan_report(const struct scsi_request *rq);
+struct scsi_plan alua_plan_set(const struct scsi_request *rq);
+struct scsi_plan alua_params_set(const struct scsi_request *rq, const uint8_t *list, size_t n);
 struct scsi_plan spc_plan_send_diagnostic(const struct scsi_request *rq);
 struct scsi_plan spc_params_send_diagnostic(const struct scsi_request *rq, const uint8_t *list,
 					    size_t n);

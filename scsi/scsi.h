@@ -21,13 +21,16 @@ enum scsi_asc {
 	ASC_RESERVATIONS_PREEMPTED = 0x2a03,
 	ASC_RESERVATIONS_RELEASED = 0x2a04,
 	ASC_REGISTRATIONS_PREEMPTED = 0x2a05,
+	ASC_ACCESS_STATE_CHANGED = 0x2a06, /* asymmetric access state changed */
 	ASC_CAPACITY_CHANGED = 0x2a09,
 	ASC_INVALID_RELEASE = 0x2604, /* invalid release of persistent reservation */
 	ASC_MICROCODE_CHANGED = 0x3f01,
+	ASC_INQUIRY_CHANGED = 0x3f03, /* INQUIRY data has changed */
 	ASC_LUNS_CHANGED = 0x3f0e,
 	ASC_INTERNAL_FAILURE = 0x4400, /* internal target failure */
 	ASC_CLEARED_BY_ISCSI = 0x477f, /* some commands cleared by iSCSI protocol event */
 	ASC_INVALID_MESSAGE = 0x4900,
+	ASC_SET_GROUPS_FAILED = 0x670a,      /* SET TARGET PORT GROUPS command failed */
 	ASC_REGISTRATION_RESOURCES = 0x5504, /* insufficient registration resources */
 };
 

@@ -7,6 +7,7 @@
  * attentions of their own nexus, as SAM-5 5.14 says. Ownership: answers go to rq->answer.
  */
 #include "daemon/base/bytes.h"
+#include "scsi/alua.h"
 #include "scsi/cdb.h"
 #include "scsi/media.h"
 #include "scsi/opcodes.h"
@@ -39,7 +40,7 @@ static size_t inquiry_standard(const struct scsi_request *rq, uint8_t *out)
 				      0x0460 /* SPC-4 */, 0x04c0 /* SBC-3 */ };
 
 	memset(out, 0, INQUIRY_LENGTH);
-	out[0] = rq->lu ? 0x00 : VPD_NO_LU;
+	out[0] = vpd_peripheral(rq);
 	out[2] = 0x06; /* SPC-4 */
 	out[3] = 0x12; /* HISUP, response data format 2 */
 	out[4] = INQUIRY_LENGTH - 5;
@@ -47,6 +48,7 @@ static size_t inquiry_standard(const struct scsi_request *rq, uint8_t *out)
 	out[7] = 0x02; /* CMDQUE */
 	if (rq->lu) {
 		out[1] = rq->geo->removable ? 0x80 : 0x00;
+		out[5] = (uint8_t)(rq->nexus->alua ? rq->nexus->alua->tpgs << 4 : 0);
 		put_text(out + 8, 8, rq->lu->id.vendor);
 		put_text(out + 16, 16, rq->lu->id.product);
 		put_text(out + 32, 4, rq->lu->id.revision);
@@ -141,7 +143,7 @@ static size_t report_all_opcodes(const struct scsi_request *rq, bool timeouts, u
 	for (; n; n--, op++) {
 		uint8_t *d = out + length;
 
-		if (!scsi_op_offered(op, rq->geo))
+		if (!scsi_op_offered(op, rq))
 			continue;
 		memset(d, 0, 8);
 		d[0] = op->opcode;
@@ -184,7 +186,7 @@ static const struct scsi_op *find_requested(const struct scsi_request *rq, uint8
 
 	*ret_actions = false;
 	for (; n; n--, op++) {
-		if (op->opcode != opcode || !scsi_op_offered(op, rq->geo))
+		if (op->opcode != opcode || !scsi_op_offered(op, rq))
 			continue;
 		*ret_actions = op->has_action;
 		if (!op->has_action || op->action == action)

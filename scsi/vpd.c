@@ -8,10 +8,23 @@
 #include "scsi/vpd.h"
 
 #include "daemon/base/bytes.h"
+#include "scsi/alua.h"
 
 #include <string.h>
 
 static size_t build_supported(const struct scsi_request *rq, uint8_t *out);
+
+/* Peripheral qualifier 001b: a disk that cannot be reached now, not by this port
+ * (SPC-4 5.15.2.4.5).
+ */
+uint8_t vpd_peripheral(const struct scsi_request *rq)
+{
+	uint8_t state = rq->nexus->access_state;
+
+	if (!rq->lu)
+		return VPD_NO_LU;
+	return state == ALUA_UNAVAILABLE || state == ALUA_OFFLINE ? 0x20 : 0x00;
+}
 
 /* Unit serial number, SPC-4 7.8.15. */
 static size_t build_serial(const struct scsi_request *rq, uint8_t *out)
@@ -61,6 +74,7 @@ static size_t put_t10(uint8_t *out, const struct lu_identity *id)
 static size_t build_identification(const struct scsi_request *rq, uint8_t *out)
 {
 	const struct it_nexus *nexus = rq->nexus;
+	const struct alua_group *group = alua_group_of(nexus);
 	size_t n = 0, port, device;
 	const char *tag;
 
@@ -69,10 +83,15 @@ static size_t build_identification(const struct scsi_request *rq, uint8_t *out)
 	n += 20;
 	n += put_t10(out + n, &rq->lu->id);
 
-	/* Relative target port identifier, association target port. */
+	/* Of the target port: relative identifier and target port group. */
 	memcpy(out + n, (const uint8_t[]){ 0x51, 0x94, 0x00, 4, 0, 0 }, 6);
 	put_be16(out + n + 6, nexus->relative_port);
 	n += 8;
+	if (group) {
+		memcpy(out + n, (const uint8_t[]){ 0x51, 0x95, 0x00, 4, 0, 0 }, 6);
+		put_be16(out + n + 6, group->id);
+		n += 8;
+	}
 
 	/* The port's name is "iqn...,t,0x0001"; the device's is the part before ",t,". */
 	port = strnlen(nexus->target_port, 251);
@@ -241,7 +260,7 @@ size_t vpd_page(const struct scsi_request *rq, uint8_t page, uint8_t *out)
 		if (vpd_rows[i].code != page || !offered(&vpd_rows[i], rq))
 			continue;
 		n = vpd_rows[i].build(rq, out + 4);
-		out[0] = rq->lu ? 0x00 : VPD_NO_LU;
+		out[0] = vpd_peripheral(rq);
 		out[1] = page;
 		put_be16(out + 2, (uint16_t)n);
 		return 4 + n;

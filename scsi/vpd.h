@@ -12,6 +12,9 @@
 /* Peripheral qualifier 011b and device type 1Fh: no LU can be here (SPC-4 6.6.2). */
 #define VPD_NO_LU 0x7f
 
+/* Byte 0 of all INQUIRY data. */
+uint8_t vpd_peripheral(const struct scsi_request *rq);
+
 /* Writes the page, header included; returns its length, at most VPD_MAX, or 0 if this LU has no
  * such page. */
 #define VPD_MAX 16384

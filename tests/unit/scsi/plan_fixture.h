@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An LU, a nexus and a request as plans see them, without reactor, store or transport: 1 GiB, 512
- * bytes in 4 KiB, thin, with a write cache.
+ * bytes in 4 KiB, thin, with a write cache; two target port groups, of port 7 and of port 8.
  *
  * Threads: one. Ownership: static; plan_setup makes it new.
  */
@@ -9,6 +9,7 @@
 #define HAWSER_TESTS_PLAN_FIXTURE_H
 
 #include "daemon/base/bytes.h"
+#include "scsi/alua.h"
 #include "scsi/opcodes.h"
 
 #include "tests/unit/unit.h"
@@ -22,9 +23,27 @@ static struct scsi_lu fx_lu;
 static struct itl fx_itl, *fx_itls[1];
 static struct it_nexus fx_nexus;
 static struct scsi_request fx_rq;
+static struct alua_group fx_groups[2];
+static struct alua_port fx_ports[2];
+static struct alua_table fx_alua;
 static const struct scsi_op *fx_op;
 static uint8_t fx_cdb[16];
 static uint8_t fx_answer[SCSI_SMALL_MAX];
+
+/* Both active, set by the administrator and by initiators. */
+static void plan_setup_alua(void)
+{
+	fx_groups[0] = (struct alua_group){ .id = 1 };
+	fx_groups[1] = (struct alua_group){ .id = 2 };
+	fx_ports[0] = (struct alua_port){ .relative = 7, .group = 0 };
+	fx_ports[1] = (struct alua_port){ .relative = 8, .group = 1 };
+	fx_alua = (struct alua_table){ .tpgs = ALUA_IMPLICIT | ALUA_EXPLICIT,
+				       .n_groups = 2,
+				       .n_ports = 2,
+				       .groups = fx_groups,
+				       .ports = fx_ports };
+	fx_nexus.alua = &fx_alua;
+}
 
 static void plan_setup(void)
 {
@@ -69,6 +88,7 @@ static void plan_setup(void)
 	snprintf(fx_nexus.target_port, sizeof(fx_nexus.target_port),
 		 "iqn.2026-01.org.example:disk,t,0x0001");
 	fx_nexus.relative_port = 7;
+	plan_setup_alua();
 	fx_itls[0] = &fx_itl;
 	fx_nexus.itls = fx_itls;
 	fx_nexus.n_itls = 1;

@@ -7,7 +7,7 @@
 
 START_TEST(standard_inquiry)
 {
-	uint8_t want[96] = "\0\0\x06\x12\x5b\0\x10\x02"
+	uint8_t want[96] = "\0\0\x06\x12\x5b\x30\x10\x02"
 			   "HAWSER  VIRTUAL-DISK    0100";
 
 	memset(want + 36, 0, 60);
@@ -166,7 +166,7 @@ START_TEST(all_opcodes)
 	for (unsigned i = 0; i < n; i++) {
 		const uint8_t *d = fx_answer + 4 + (size_t)8 * seen;
 
-		if (!scsi_op_offered(&ops[i], &fx_lu.geo))
+		if (!scsi_op_offered(&ops[i], &fx_rq))
 			continue;
 		seen++;
 		ck_assert_uint_eq(d[0], ops[i].opcode);

@@ -66,20 +66,22 @@ END_TEST
 START_TEST(identification)
 {
 	static const uint8_t want[] =
-	    "\x00\x83\x00\x98"
+	    "\x00\x83\x00\xa0"
 	    /* LU: NAA */
 	    "\x01\x03\x00\x10\x61\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10"
 	    /* LU: T10 vendor id; the tail begins with what differs most */
 	    "\x02\x01\x00\x28HAWSER  100f0e0d0c0b0a090807060504030261"
 	    /* port: relative target port */
 	    "\x51\x94\x00\x04\x00\x00\x00\x07"
+	    /* port: target port group */
+	    "\x51\x95\x00\x04\x00\x00\x00\x01"
 	    /* port: SCSI name string */
 	    "\x53\x98\x00\x28iqn.2026-01.org.example:disk,t,0x0001\0\0\0"
 	    /* device: SCSI name string */
 	    "\x53\xa8\x00\x20iqn.2026-01.org.example:disk\0\0\0\0";
 
 	plan_setup();
-	ck_assert_uint_eq(sizeof(want) - 1, 4 + 0x98);
+	ck_assert_uint_eq(sizeof(want) - 1, 4 + 0xa0);
 	ck_answer(VPD(0x83), want, sizeof(want) - 1);
 }
 END_TEST
@@ -97,7 +99,8 @@ START_TEST(identification_of_another_port)
 	VPD(0x83);
 	ck_assert(!memcmp(first + 4, fx_answer + 4, 20 + 44));
 	ck_assert_uint_eq(fx_answer[4 + 64 + 7], 8);
-	ck_assert(memcmp(first + 72, fx_answer + 72, 64));
+	ck_assert_uint_eq(fx_answer[4 + 64 + 8 + 7], 2);
+	ck_assert(memcmp(first + 80, fx_answer + 80, 64));
 }
 END_TEST
 
