@@ -40,8 +40,9 @@ struct config_daemon {
 	char *isns_servers;          /* NULL: none; numeric addresses parted by blanks or commas */
 	unsigned isns_period_s, isns_esi_s; /* 600, 0 */
 	bool advertise_all_families;        /* tell initiators also addresses of the other family */
-	unsigned n_discovery_access;        /* none: everybody may discover */
-	struct config_access *discovery_access; /* initiator, network, account and any only */
+	bool send_targets_all_in_normal_sessions; /* answered with the session's own target */
+	unsigned n_discovery_access;              /* none: everybody may discover */
+	struct config_access *discovery_access;   /* initiator, network, account and any only */
 };
 
 /* Who an initiator can prove to be. Secrets are text, or bytes as 0x... or 0b... */

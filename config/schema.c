@@ -69,6 +69,8 @@ static const struct config_setting daemon_settings[] = {
 	       .help = "seconds after which it asks whether we are there; 0: it shall not"),
 	DAEMON(advertise_all_families, BOOL, .def = "false",
 	       .help = "tell initiators also the addresses of the family by which they have not come"),
+	DAEMON(send_targets_all_in_normal_sessions, BOOL, .def = "false",
+	       .help = "answer SendTargets=All in a normal session, with its own target"),
 	{ .name = "discovery_access", LIST(config_daemon, discovery_access), .max = 256,
 	  .scope = &discovery_scope, .help = "who may discover; everybody if empty" },
 	{ 0 },

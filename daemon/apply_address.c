@@ -107,6 +107,7 @@ int apply_addresses(struct apply_run *run, struct iscsi_policy *p)
 	int r = interfaces_copy(run->daemon->interfaces, &p->interfaces, &p->n_interfaces);
 
 	p->all_families = c->daemon.advertise_all_families;
+	p->all_in_normal_sessions = c->daemon.send_targets_all_in_normal_sessions;
 	for (unsigned i = 0; i < c->n_portals && !r; i++)
 		r = add_portal(run, &c->portals[i], p);
 	return r;

@@ -115,7 +115,8 @@ lu ram 'type = "ram"' 'size = "256MiB"'
 lu erase 'type = "ram"' 'size = "64MiB"' 'fault = "delay ms=150 kind=write"'
 lu ram4 'type = "ram"' 'size = "256MiB"' 'block_size = 4096'
 target "$iqn" 1=thin 2=four 3=removable 4=read-only 5=slow 6=ram 7=ram4 8=erase
-configure
+# For the tests of newer suites that ask for SendTargets=All in a normal session.
+configure 'send_targets_all_in_normal_sessions = true;'
 start_hawserd
 
 mapfile -t names < <(iscsi-test-cu --list | awk -F. 'NF == 3 && !seen[$2 "." $3]++ { print $2 "." $3 }')

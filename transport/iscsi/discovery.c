@@ -176,11 +176,11 @@ static void put_targets(const struct listing *l, const char *value, struct text_
 	char name[ISCSI_NAME_MAX + 1];
 	bool all = !strcmp(value, "All");
 
-	for (unsigned i = 0; all && i < l->policy->n_targets; i++)
+	for (unsigned i = 0; all && s->discovery && i < l->policy->n_targets; i++)
 		put_if_admitted(l, &l->policy->targets[i], out);
-	if (all)
+	if (all && s->discovery)
 		return;
-	if (!value[0])
+	if (!value[0] || all)
 		value = s->target_name; /* of a discovery session that names none: nothing */
 	if (iscsi_name_check(value, name))
 		return;
@@ -190,18 +190,36 @@ static void put_targets(const struct listing *l, const char *value, struct text_
 		put_target(l, s->target, out);
 }
 
-void discovery_send_targets(const struct iscsi_conn *c, const char *value, struct text_out *out)
+/*
+ * RFC 7143 appendix C: All is for discovery sessions. Where the administrator wants it, a normal
+ * session gets the one target that it may be told of.
+ */
+static bool is_refused(const struct iscsi_conn *c, const char *value)
+{
+	char name[ISCSI_NAME_MAX + 1];
+
+	if (c->session->discovery || !value[0])
+		return false;
+	if (!strcmp(value, "All"))
+		return !c->ir->policy->all_in_normal_sessions;
+	return iscsi_name_check(value, name) != 0;
+}
+
+int discovery_send_targets(const struct iscsi_conn *c, const char *value, struct text_out *out)
 {
 	struct listing l;
 
-	if (!strcmp(value, "All") && !c->session->discovery) {
+	if (is_refused(c, value)) {
+		if (c->ir->policy->all_in_normal_sessions)
+			return -EPROTO;
 		text_put(out, "SendTargets", "Reject");
-		return;
+		return 0;
 	}
 	if (!listing_begin(&l, c)) {
 		out->error = -ENOMEM;
-		return;
+		return 0;
 	}
 	put_targets(&l, value, out);
 	free(l.lines);
+	return 0;
 }

@@ -10,7 +10,8 @@
 struct iscsi_conn;
 struct text_out;
 
-/* Appends the answer to SendTargets=value. A list that is too long sets out->error. */
-void discovery_send_targets(const struct iscsi_conn *c, const char *value, struct text_out *out);
+/* Appends the answer to SendTargets=value. A list that is too long sets out->error. -EPROTO: the
+ * request shall be rejected. */
+int discovery_send_targets(const struct iscsi_conn *c, const char *value, struct text_out *out);
 
 #endif

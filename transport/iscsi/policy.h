@@ -96,7 +96,8 @@ struct iscsi_policy {
 	struct iscsi_interface *interfaces;
 	bool
 	    all_families; /* tell also addresses of the family by which an initiator has not come */
-	unsigned login_timeout_s;               /* 15 */
+	bool all_in_normal_sessions; /* SendTargets=All there: the session's own target */
+	unsigned login_timeout_s;    /* 15 */
 	unsigned nop_interval_s, nop_timeout_s; /* 30, 60; interval 0: no pings */
 	bool nop_strict; /* drop on a missing answer though other PDUs arrive */
 	unsigned max_sessions, max_connections, max_unauthenticated;

@@ -132,12 +132,15 @@ static int take_pair(struct iscsi_conn *c, struct iscsi_text *t, const struct te
 		return -EPROTO;
 	if (c->session->discovery && id != KEY_SEND_TARGETS)
 		return -EPROTO; /* 4.3 */
+	/* Who looks for SendTargets as LIO has it gets LIO's Reject as well, in place of
+	 * NotUnderstood (6.2): libiscsi gives up its connection at that. */
+	if (id == KEY_NONE && c->ir->policy->all_in_normal_sessions)
+		return -EPROTO;
 	if (t->keys.seen & (1ull << KEY_SEND_TARGETS)) {
 		/* Appendix C: nothing else beside it */
 		if (t->n_pairs != 1)
 			return -EPROTO;
-		discovery_send_targets(c, p->value, &t->out);
-		return 0;
+		return discovery_send_targets(c, p->value, &t->out);
 	}
 	if (id == KEY_INITIATOR_ALIAS) {
 		t->alias_known = true;

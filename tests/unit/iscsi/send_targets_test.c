@@ -162,6 +162,23 @@ START_TEST(normal_session)
 	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=\n"), DISK);
 	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=" FAKE_TARGET "\n"), DISK);
 	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=" FAKE_TARGET "-plain\n"), "");
+	/* what is neither a name nor a word of the standard */
+	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=Alle\n"), "SendTargets=Reject\0");
+	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=A\n"), "SendTargets=Reject\0");
+}
+END_TEST
+
+/* Where it is wanted All is answered, but with no other target than the session's. */
+START_TEST(all_in_a_normal_session)
+{
+	struct fake_initiator i = fake_logged_in(&net, FAKE_NORMAL);
+
+	policy->all_in_normal_sessions = true;
+	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=All\n"), DISK);
+	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=" FAKE_TARGET "-plain\n"), "");
+	check_reject(fake_text(&i, FINAL, NEW, "SendTargets=Alle\n"), REJECT_PROTOCOL_ERROR);
+	check_reject(fake_text(&i, FINAL, NEW, "sENDtARGETS=aLL\n"), REJECT_PROTOCOL_ERROR);
+	CHECK_FINAL(fake_text(&i, FINAL, NEW, "SendTargets=All\n"), DISK);
 }
 END_TEST
 
@@ -241,6 +258,7 @@ int main(void)
 	tcase_add_test(t, nowhere_advertised);
 	tcase_add_test(t, initiator_without_targets);
 	tcase_add_test(t, normal_session);
+	tcase_add_test(t, all_in_a_normal_session);
 	tcase_add_test(t, long_list);
 	suite_add_tcase(s, t);
 	return unit_end(r);
