@@ -85,7 +85,8 @@ void exec_set_data_in(struct scsi_task *t, uint32_t length)
 {
 	uint32_t wanted = t->read ? t->edtl : 0;
 
-	t->data_length = length;
+	/* Data of the other direction is expected: none of that moves. */
+	t->data_length = t->read || !t->edtl ? length : 0;
 	t->data_in_length = length < wanted ? length : wanted;
 }
 
@@ -171,19 +172,17 @@ static void exec_compound(struct scsi_task *t)
 		exec_enable(t);
 		return;
 	}
+	if (p->compound == COMPOUND_WRITE_VERIFY) {
+		if (exec_take_offer(t))
+			exec_take(t, t->data_out_length);
+		return;
+	}
 	exec_set_data_out(t, p->data_length);
 	if (!p->data_length) {
 		exec_enable(t);
 		return;
 	}
-	if (p->compound == COMPOUND_WRITE_VERIFY) {
-		t->data_out_length -= t->data_out_length % t->lu->geo.block_size;
-		p->length = t->data_out_length;
-		if (!p->length) {
-			exec_status(t, SCSI_GOOD);
-			return;
-		}
-	} else if (!t->write || t->edtl != p->data_length) {
+	if (!t->write || t->edtl != p->data_length) {
 		exec_fail(t, sense_make(SENSE_ILLEGAL_REQUEST, 0x2400));
 		return;
 	}

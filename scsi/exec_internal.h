@@ -37,6 +37,9 @@ void exec_put_buffers(struct scsi_task *t);
 
 void exec_read(struct scsi_task *t);
 void exec_write(struct scsi_task *t);
+/* Of a WRITE: data_out_length and plan.length are the blocks that the initiator has for us. False:
+ * there are none, the task has ended. */
+bool exec_take_offer(struct scsi_task *t);
 /* Data is there: in order, and no detached write in the way? Then exec_start. */
 void exec_enable(struct scsi_task *t);
 void exec_start(struct scsi_task *t);

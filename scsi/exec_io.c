@@ -133,18 +133,41 @@ void exec_read(struct scsi_task *t)
 }
 
 /*
- * Only whole blocks that the initiator has for us are fetched and written (RFC 7143 11.4.5.1: a
- * shorter EDTL is an overflow, not an error). Less than one block moves nothing.
+ * What is offered but cannot be written is not passed over in silence. data_length stays: the
+ * residual says how much the CDB asked for.
  */
-void exec_write(struct scsi_task *t)
+static void refuse_offer(struct scsi_task *t)
+{
+	t->sense = sense_make(SENSE_ILLEGAL_REQUEST, ASC_INFORMATION_UNIT);
+	t->status = SCSI_CHECK_CONDITION;
+	t->data_out_length = 0;
+	t->state = TASK_SENDING;
+	t->port->done(t);
+}
+
+/*
+ * A shorter EDTL is an overflow, not an error (RFC 7143 11.4.5.1): as many blocks as come are
+ * written. A part of a block, or a WRITE that the initiator takes for something else, is one, of
+ * the kind that FCP-4 9.4.2 has for it.
+ */
+bool exec_take_offer(struct scsi_task *t)
 {
 	exec_set_data_out(t, t->plan.data_length);
-	t->data_out_length -= t->data_out_length % t->lu->geo.block_size;
 	t->plan.length = t->data_out_length;
-	if (!t->data_out_length) {
-		exec_status(t, SCSI_GOOD);
-		return;
+	if (exec_unlikely(!t->write || t->data_out_length % t->lu->geo.block_size)) {
+		refuse_offer(t);
+		return false;
 	}
+	if (t->data_out_length)
+		return true;
+	exec_status(t, SCSI_GOOD);
+	return false;
+}
+
+void exec_write(struct scsi_task *t)
+{
+	if (!exec_take_offer(t))
+		return;
 	if (map(t, t->data_out_length, true)) {
 		t->write_io = true;
 		t->state = TASK_COLLECTING;

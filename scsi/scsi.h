@@ -10,6 +10,7 @@
 
 enum scsi_asc {
 	ASC_NOT_READY = 0x0400,          /* cause not reportable */
+	ASC_INFORMATION_UNIT = 0x0e03,   /* invalid field in command information unit */
 	ASC_NOT_READY_TO_READY = 0x2800, /* medium may have changed */
 	ASC_RESET = 0x2900,              /* power on, reset, or bus device reset */
 	ASC_POWER_ON = 0x2901,

@@ -43,6 +43,7 @@ static const struct residual {
 	{ "1a 00 3f 00 04 00", ISCSI_CMD_READ, 4, 0, 0, 4, 0 },
 	{ "03 00 00 00 12 00", ISCSI_CMD_READ, 18, 0, 0, 18, 0 },
 	/* nothing is moved at all */
+	{ "28 00 00 00 00 00 00 00 01 00", ISCSI_CMD_WRITE, 512, U, 512, 0, 0 },
 	{ "00 00 00 00 00 00", ISCSI_CMD_READ, 0, 0, 0, 0, 0 },
 	{ "00 00 00 00 00 00", ISCSI_CMD_READ, 16, U, 16, 0, 0 },
 	{ "00 00 00 00 00 00", 0, 0, 0, 0, 0, 0 },
@@ -71,7 +72,7 @@ START_TEST(residual)
 		      c.flags, c.residual, r->flags, r->residual);
 	ck_assert_msg(c.received == r->received, "%s EDTL %u: %u bytes came", r->cdb, r->edtl,
 		      c.received);
-	if (r->direction == ISCSI_CMD_WRITE)
+	if (c.cdb[0] == WRITE10)
 		ck_assert_uint_eq(c.n_r2t, r->edtl && c.cdb[8] ? 1 : 0);
 }
 END_TEST
@@ -99,12 +100,48 @@ START_TEST(write_with_less)
 	if (!c.status)
 		memcpy(want, data, 1024);
 	expect_content(i, LUN_RAM, 3000, 8, want);
-	/* Half a block is not written. */
-	rw10(&c, WRITE10, LUN_RAM, 3004, 1, data);
-	c.edtl = 256;
-	ck_assert(!ini_scsi(i, &c));
+}
+END_TEST
+
+/* What is offered and cannot be written is refused, with the residual of what was asked for. */
+static const struct unwritable {
+	const char *cdb; /* at block 3000 */
+	uint8_t direction;
+	uint32_t edtl, residual;
+} unwritables[] = {
+	{ "2a 00 00 00 0b b8 00 00 01 00", ISCSI_CMD_WRITE, 256, 256 },
+	{ "2a 00 00 00 0b b8 00 00 08 00", ISCSI_CMD_WRITE, 1000, 3096 },
+	{ "0a 00 0b b8 02 00", ISCSI_CMD_WRITE, 1, 1023 },
+	{ "8a 00 00 00 00 00 00 00 0b b8 00 00 00 01 00 00", ISCSI_CMD_WRITE, 511, 1 },
+	{ "8e 00 00 00 00 00 00 00 0b b8 00 00 00 01 00 00", ISCSI_CMD_WRITE, 511, 1 },
+	{ "2a 00 00 00 0b b8 00 00 01 00", 0, 0, 512 },
+	{ "2a 00 00 00 0b b8 00 00 02 00", ISCSI_CMD_READ, 512, 512 },
+};
+
+START_TEST(unwritable)
+{
+	COVERS("P-065 P-048 SG-013");
+	const struct unwritable *u = &unwritables[_i];
+	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "Yes"));
+	static uint8_t before[4096], data[4096];
+	struct ini_scsi c;
+
+	ready(i, LUN_RAM);
+	fill(before, sizeof(before), 1);
+	fill(data, sizeof(data), 2);
+	rw10(&c, WRITE10, LUN_RAM, 3000, 8, before);
+	run_good(i, &c);
+	cdb_of(&c, u->cdb);
+	c.lun = LUN_RAM;
+	c.edtl = u->edtl;
+	if (u->direction == ISCSI_CMD_READ)
+		c.in = data;
+	if (u->direction == ISCSI_CMD_WRITE)
+		c.out = data;
+	run_sense(i, &c, 0x050e03);
 	ck_assert_uint_eq(c.flags & 6, O);
-	expect_content(i, LUN_RAM, 3000, 8, want);
+	ck_assert_uint_eq(c.residual, u->residual);
+	expect_content(i, LUN_RAM, 3000, 8, before);
 }
 END_TEST
 
@@ -112,4 +149,5 @@ void residual_suite(TCase *c)
 {
 	add_table(c, residual, residuals);
 	add(c, write_with_less);
+	add_table(c, unwritable, unwritables);
 }

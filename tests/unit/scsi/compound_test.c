@@ -103,14 +103,15 @@ START_TEST(write_and_verify_finds_fault)
 }
 END_TEST
 
-/* What is written are the whole blocks that came. */
+/* What is written are the blocks that came; with a part of one, none. */
 START_TEST(write_and_verify_short)
 {
 	COVERS("SB-006 fault-E02");
 	static const struct {
 		uint32_t edtl, moves;
-	} rows[] = { { 0, 0 },      { 200, 0 },     { 512, 512 },
-		     { 1000, 512 }, { 1024, 1024 }, { 9999, 1024 } };
+		uint16_t asc;
+	} rows[] = { { 0, 0, 0 },         { 200, 0, 0x0e03 }, { 512, 512, 0 },
+		     { 1000, 0, 0x0e03 }, { 1024, 1024, 0 },  { 9999, 1024, 0 } };
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct fake_task *f;
@@ -120,7 +121,10 @@ START_TEST(write_and_verify_short)
 		fx_pattern(data, 4096, 7);
 		f = cmd_out(0x8e, 0x02, 3, 2, rows[i].edtl);
 		scsi_submit(&f->t);
-		ck_assert(f->ended && f->status == SCSI_GOOD);
+		ck_assert(f->ended);
+		ck_assert_uint_eq(f->status, rows[i].asc ? SCSI_CHECK_CONDITION : SCSI_GOOD);
+		if (rows[i].asc)
+			ck_assert_uint_eq(f->sense.asc_ascq, rows[i].asc);
 		ck_assert_uint_eq(f->data_length, 1024);
 		ck_assert_mem_eq(fx_store->bytes + FX_AT(3), data, rows[i].moves);
 		others_untouched(3, rows[i].moves / FX_BLOCK);

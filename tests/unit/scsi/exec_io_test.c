@@ -61,12 +61,15 @@ struct residual {
 	bool flag;             /* R or W is set */
 	uint32_t moves;
 	uint64_t data_length; /* what the residual is counted from */
+	bool refused;
 };
 
 static const struct residual reads[] = {
-	{ 1, 512, true, 512, 512 },    { 1, 0, true, 0, 512 },     { 1, 512, false, 0, 512 },
-	{ 1, 10000, true, 512, 512 },  { 1, 200, true, 200, 512 }, { 2, 512, true, 512, 1024 },
-	{ 2, 1000, true, 1000, 1024 }, { 0, 512, true, 0, 0 },     { 0, 0, false, 0, 0 },
+	{ 1, 512, true, 512, 512, false },    { 1, 0, true, 0, 512, false },
+	{ 1, 512, false, 0, 0, false },       { 1, 10000, true, 512, 512, false },
+	{ 1, 200, true, 200, 512, false },    { 2, 512, true, 512, 1024, false },
+	{ 2, 1000, true, 1000, 1024, false }, { 0, 512, true, 0, 0, false },
+	{ 0, 0, false, 0, 0, false },         { 1, 0, false, 0, 512, false },
 };
 
 START_TEST(residuals_of_reads)
@@ -95,11 +98,14 @@ START_TEST(residuals_of_reads)
 }
 END_TEST
 
-/* Whole blocks of what the initiator has; the rest of the medium stays as it was. */
+/* The blocks that the initiator has; the rest of the medium stays as it was. Who has a part of a
+ * block, or none because it means to read, is told that nothing was written. */
 static const struct residual writes[] = {
-	{ 1, 512, true, 512, 512 },   { 1, 0, true, 0, 512 },   { 1, 512, false, 0, 512 },
-	{ 1, 10000, true, 512, 512 }, { 1, 200, true, 0, 512 }, { 2, 512, true, 512, 1024 },
-	{ 2, 1000, true, 512, 1024 }, { 0, 512, true, 0, 0 },   { 3, 1535, true, 1024, 1536 },
+	{ 1, 512, true, 512, 512, false },   { 1, 0, true, 0, 512, false },
+	{ 1, 512, false, 0, 512, true },     { 1, 0, false, 0, 512, true },
+	{ 1, 10000, true, 512, 512, false }, { 1, 200, true, 0, 512, true },
+	{ 2, 512, true, 512, 1024, false },  { 2, 1000, true, 0, 1024, true },
+	{ 0, 512, true, 0, 0, false },       { 3, 1535, true, 0, 1536, true },
 };
 
 START_TEST(residuals_of_writes)
@@ -120,7 +126,11 @@ START_TEST(residuals_of_writes)
 			f->t.edtl = r->edtl;
 			f->t.write = r->flag;
 			scsi_submit(&f->t);
-			ck_assert(f->ended && f->status == SCSI_GOOD);
+			ck_assert(f->ended);
+			ck_assert_uint_eq(f->status, r->refused ? SCSI_CHECK_CONDITION : SCSI_GOOD);
+			if (r->refused)
+				ck_assert(f->sense.key == SENSE_ILLEGAL_REQUEST &&
+					  f->sense.asc_ascq == 0x0e03);
 			ck_assert_uint_eq(f->asked_length, r->moves);
 			ck_assert_uint_eq(f->data_length, r->data_length);
 			ck_assert_mem_eq(fx_store->bytes, before, FX_BLOCK);
