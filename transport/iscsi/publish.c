@@ -20,7 +20,8 @@ static const struct iscsi_rule *admits(const struct iscsi_session *s, const stru
 	return policy_rule(policy_target_rules(t), &who, s->account[0] ? s->account : NULL);
 }
 
-/* Nothing that only the old policy knows may be reachable from here. */
+/* Nothing that only the old policy knows may be reachable from here. Once more with each policy as
+ * long as the initiator has not left, who is told once. */
 static void withdraw(struct iscsi_session *s)
 {
 	s->target = NULL;
@@ -29,8 +30,11 @@ static void withdraw(struct iscsi_session *s)
 		session_end(s, "its target or its access has been withdrawn");
 		return;
 	}
-	log_info(LOG_ISCSI, "%s: access to %s has been withdrawn; the initiator is asked to leave",
-		 s->initiator, s->target_name);
+	if (!s->withdrawn)
+		log_info(LOG_ISCSI,
+			 "%s: access to %s has been withdrawn; the initiator is asked to leave",
+			 s->initiator, s->target_name);
+	s->withdrawn = true;
 	async_request_logout(s, s->policy->logout_timeout_s);
 }
 
@@ -50,6 +54,8 @@ static void readjust(struct iscsi_session *s, const struct iscsi_policy *policy)
 		s->rule = rule;
 		if (session_remap(s))
 			withdraw(s);
+		else
+			s->withdrawn = false;
 	}
 	policy_unref(old);
 }

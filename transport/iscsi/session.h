@@ -66,6 +66,7 @@ struct iscsi_session {
 	bool in_directory;                    /* [R] under the directory's lock */
 	bool nexus_live;                      /* [R] the nexus has been initialised */
 	bool no_retention;                    /* [R] ends with its last connection */
+	bool withdrawn;                       /* [D] its access is gone, which has been logged */
 	bool reinstates;                      /* [D] took the place of another: nexus loss */
 	uint64_t id;                          /* [H] for the administrator */
 	uint64_t created_ms;                  /* [H] */

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A new policy under sessions at work: LUNs come and go, access and targets are withdrawn. */
+#include "daemon/base/log.h"
+
+static unsigned lines; /* that publish.c has logged */
+#define log_write(...) (void)lines++
+
 #include "transport/iscsi/publish.c"
 
 #include "daemon/base/bytes.h"
@@ -166,6 +171,34 @@ START_TEST(access_withdrawn)
 }
 END_TEST
 
+/* Policies come and go while it has not left yet: it is asked and spoken of once, and once more
+ * when access was given back and is withdrawn again. */
+START_TEST(withdrawn_for_long)
+{
+	struct fake_initiator i;
+	struct fake_pdu *a;
+	unsigned opcode;
+
+	rig_start(&rig, NULL);
+	log_set_level(LOG_SUBSYSTEMS, LOG_LEVEL_INFO);
+	i = rig_login(&rig, NULL);
+	for (unsigned n = 0; n < 5; n++)
+		publish(fake_policy(0));
+	ck_assert_uint_eq(lines, 1);
+	a = fake_next(i.fc);
+	ck_assert_uint_eq(rig_opcode(a), ISCSI_OP_ASYNC);
+	free(a);
+	ck_assert_ptr_null(fake_next(i.fc));
+	publish(rig_policy(&rig));
+	while (read_sense(&i, 0, &opcode) >> 16 == 6)
+		;
+	ck_assert_uint_eq(opcode, ISCSI_OP_DATA_IN);
+	publish(fake_policy(0));
+	ck_assert_uint_eq(lines, 2);
+	rig_stop(&rig);
+}
+END_TEST
+
 START_TEST(target_gone)
 {
 	struct fake_initiator late;
@@ -206,4 +239,4 @@ END_TEST
 SUITE_COVERS("fault-K02 fault-K03");
 
 UNIT_MAIN("iscsi/publish", lun_goes_and_comes, lun_goes_busy, read_only, access_withdrawn,
-	  target_gone, retained)
+	  withdrawn_for_long, target_gone, retained)
