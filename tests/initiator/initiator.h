@@ -140,6 +140,8 @@ uint32_t ini_sense(const struct ini_scsi *c);
 /* Sends only the header (with immediate data if allowed); ini_scsi_finish does the rest. */
 int ini_scsi_start(struct ini *i, struct ini_scsi *c);
 int ini_scsi_finish(struct ini *i, struct ini_scsi *c);
+/* One PDU that has come: 1 if the command has ended with it, 0 if not, or a negative errno. */
+int ini_scsi_take(struct ini *i, struct ini_scsi *c, const struct ini_pdu *p);
 
 /* Sends the Data-Out PDUs for one R2T, `chunk` bytes each (0: the largest allowed). */
 int ini_answer_r2t(struct ini *i, const struct ini_pdu *r2t, const uint8_t *data, uint32_t chunk);

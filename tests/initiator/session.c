@@ -257,7 +257,7 @@ static int take_data_in(struct ini_scsi *c, const struct ini_pdu *p)
 	return 1;
 }
 
-static int take_pdu(struct ini *i, struct ini_scsi *c, const struct ini_pdu *p)
+int ini_scsi_take(struct ini *i, struct ini_scsi *c, const struct ini_pdu *p)
 {
 	const struct bhs *h = (const void *)p->bhs;
 	int rc;
@@ -291,7 +291,7 @@ int ini_scsi_finish(struct ini *i, struct ini_scsi *c)
 
 		if (rc != 1)
 			return rc ? rc : -ETIMEDOUT;
-		rc = take_pdu(i, c, &p);
+		rc = ini_scsi_take(i, c, &p);
 		ini_pdu_free(&p);
 		if (rc)
 			return rc < 0 ? rc : 0;

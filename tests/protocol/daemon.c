@@ -136,7 +136,10 @@ const char *config_main(const struct server *s)
 {
 	static char text[16384];
 	int n =
-	    put_head(s, text, sizeof(text), "reactors = 2; max_unauthenticated_per_address = 0;");
+	    /* The witness only reads between tests, which may take their time: it is asked, but not
+	     * given up. */
+	    put_head(s, text, sizeof(text),
+		     "reactors = 2; max_unauthenticated_per_address = 0; nop_timeout_s = 3600;");
 
 	snprintf(
 	    text + n, sizeof(text) - (size_t)n,
