@@ -35,6 +35,7 @@ static const struct {
 	{ "data_in", data_in_suite },
 	{ "residual", residual_suite },
 	{ "tmf", tmf_suite },
+	{ "tmf_wait", tmf_wait_suite },
 	{ "tmf_sam5", tmf_sam5_suite },
 	{ "abort", abort_suite },
 	{ "stuck", stuck_suite },

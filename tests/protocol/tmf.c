@@ -88,7 +88,9 @@ START_TEST(abort_task_set)
 	struct ini *a = solicited(T_MAIN), *b = session(T_MAIN);
 	struct data_out d = { .length = 512, .data = data, .final = true };
 	static uint8_t before[512];
+	struct bhs_tmf_request h;
 	uint32_t other, others;
+	const struct ini_pdu *p;
 	struct ini_scsi c;
 
 	ready(a, LUN_FAULT);
@@ -103,9 +105,13 @@ START_TEST(abort_task_set)
 	others = start_slow_read(b, LUN_FAULT, FAULT_SLOW);
 	other = start_write(a, LUN_RAM, 10, 1, true, NULL, 0);
 	expect(a, ISCSI_OP_R2T);
-	tmf(a, ISCSI_TMF_ABORT_TASK_SET, LUN_FAULT, ISCSI_TMF_RSP_COMPLETE);
 	fill(data, 512, 32);
-	send_data_out(a, &d); /* late: the answer has not waited for it */
+	ini_tmf(a, &h, ISCSI_TMF_ABORT_TASK_SET, LUN_FAULT);
+	ck_assert(!ini_send(a, (uint8_t *)&h, NULL, 0));
+	send_data_out(a, &d);
+	p = expect(a, ISCSI_OP_TMF_RESPONSE);
+	ck_assert_uint_eq(be32_of(p, bhs_tmf_response, itt), get_be32(h.itt));
+	ck_assert_uint_eq(p->bhs[2], ISCSI_TMF_RSP_COMPLETE);
 	expect_nothing(a);
 	/* The task on the other LUN goes on, and the other initiator's. */
 	d.itt = other;

@@ -167,6 +167,7 @@ START_TEST(nexus_reset)
 {
 	COVERS("F-014 F-015 F-016 SA-018");
 	struct ini *i = session_keys(T_RESET, LEVEL(2) "\nDefaultTime2Retain=60"), *again;
+	struct data_out d = { .length = 512, .data = data, .final = true };
 	struct ini *other = level2(T_RESET);
 	struct bhs_login_request login;
 	struct bhs_tmf_request h;
@@ -175,8 +176,8 @@ START_TEST(nexus_reset)
 
 	ready(i, 1);
 	ready(other, 1);
-	start_write(i, 1, 8, 1, true, NULL, 0);
-	expect(i, ISCSI_OP_R2T);
+	d.itt = start_write(i, 1, 8, 1, true, NULL, 0);
+	d.ttt = be32_of(expect(i, ISCSI_OP_R2T), bhs_r2t, ttt);
 	/* It waits for what was sent before it (RFC 7143 4.2.3.3 via RFC 7144 6.5). */
 	ini_nop(i, &gap, false);
 	ini_tmf(i, &h, ISCSI_TMF_NEXUS_RESET, 0);
@@ -184,6 +185,7 @@ START_TEST(nexus_reset)
 	expect_nothing(i);
 	ck_assert(!ini_send(i, (uint8_t *)&gap, NULL, 0));
 	expect(i, ISCSI_OP_NOP_IN);
+	send_data_out(i, &d);
 	ck_assert_uint_eq(expect(i, ISCSI_OP_TMF_RESPONSE)->bhs[2], ISCSI_TMF_RSP_COMPLETE);
 	expect_close(i);
 	cdb_of(&c, "00 00 00 00 00 00");

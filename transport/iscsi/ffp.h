@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Full-feature phase, between its files: ffp.c (opcode table, order), ffp_order.c (commands ahead
- * of their turn), ffp_scsi.c (commands and status), ffp_data.c (their data), ffp_abort.c (tasks
- * that are stopped), ffp_tmf.c, ffp_nop.c, logout.c, async.c, and session.c and directory.c.
+ * of their turn), ffp_scsi.c (commands and status), ffp_data.c (their data), ffp_abort.c and
+ * ffp_stop.c (tasks that are stopped), ffp_tmf.c, ffp_fence.c, ffp_nop.c, logout.c, async.c, and
+ * session.c and directory.c.
  *
  * Threads: the connection's reactor, where nothing else is said.
  * Ownership: see conn.h and session.h.
@@ -75,6 +76,8 @@ struct ffp_tmf {
 	uint32_t itt;
 	uint8_t function; /* enum iscsi_tmf */
 	bool holds_slot;
+	bool executed;   /* scsi.response is there */
+	unsigned n_open; /* tasks that it has stopped, whose R2Ts the response waits for */
 };
 
 /* ffp.c: the PDU that is being received will not be ended; what was kept for it is given back. */
@@ -168,7 +171,22 @@ void ffp_abort_all(struct iscsi_session *s, const struct iscsi_conn *c);
 /* True, and forgets it after F: unsolicited data of a task that is gone. */
 bool ffp_is_late(struct iscsi_conn *c, uint32_t itt, bool final);
 
+/* ffp_stop.c */
+void ffp_stop_init(struct iscsi_session *s);
+/* The session is being freed. */
+void ffp_stop_end(struct iscsi_session *s);
+/* A function for many tasks stops this one: it is gone, or `stopped` while its R2Ts are open. */
+void ffp_stop(struct iscsi_task *t, struct ffp_tmf *by);
+/* By ffp_abort: a stopped task is over. */
+void ffp_stop_over(struct iscsi_session *s, struct iscsi_task *t);
+/* Nobody will be answered. */
+void ffp_stop_forget(struct ffp_tmf *by);
+/* At the end of the turn: something that a function or a fence waits for may be over. */
+void ffp_stop_settle(struct iscsi_session *s);
+
 /* ffp_tmf.c */
+/* Answers what has been executed and waits for nothing any more. */
+void ffp_tmf_look(struct iscsi_session *s);
 /* An ABORT TASK for this one may come yet and shall hear that it is over. */
 void ffp_remember_over(struct iscsi_session *s, uint32_t itt);
 uint8_t ffp_tmf_check(struct iscsi_conn *c, const struct iscsi_rx *rx);

@@ -42,6 +42,8 @@ static void stop_moving(struct iscsi_task *t)
 {
 	bool received = is_received(t);
 
+	if (t->stopped && t->submitted) /* by ffp_stop, which keeps its R2Ts */
+		return;
 	/* At level 1 something may be on its way once more. */
 	if (!received && !t->soliciting && !t->sending && !t->conn->holds)
 		return;
@@ -116,7 +118,12 @@ void ffp_abort(struct scsi_task *st)
 		t->response->task = NULL;
 	t->response = NULL;
 	ffp_unlink(t);
-	stats_add(t->ir->stats, STAT_TASKS_ABORTED, 1);
+	if (t->stopped)
+		ffp_stop_over(s, t);
+	else
+		stats_add(t->ir->stats, STAT_TASKS_ABORTED, 1);
+	if (s->fence.state != FENCE_OPEN)
+		ffp_stop_settle(s);
 	if (t->submitted)
 		over = scsi_abort(&t->scsi);
 	t->conn = NULL;

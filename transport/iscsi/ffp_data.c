@@ -26,6 +26,10 @@ void ffp_data_out(struct scsi_task *st)
 
 void ffp_data_progress(struct iscsi_task *t)
 {
+	if (t->stopped && !t->soliciting) {
+		ffp_abort(&t->scsi);
+		return;
+	}
 	if (!ffp_drained(t) || t->soliciting || t->releasing || t->answer == ANSWER_GIVEN)
 		return;
 	if (t->answer) {

@@ -97,7 +97,7 @@ static struct iscsi_task *task_create(struct iscsi_conn *c, const struct bhs_scs
 	t->immediate = h->opcode & ISCSI_IMMEDIATE;
 	t->holds_slot = !t->immediate;
 	t->submitted = t->collecting = t->soliciting = t->sending = t->releasing = false;
-	t->dropping = t->failed = t->over = t->held = false;
+	t->dropping = t->failed = t->over = t->held = t->stopped = false;
 	t->unsolicited_final = h->flags & ISCSI_FINAL;
 	t->answer = ANSWER_NONE;
 	t->unsolicited_end = t->unsolicited_got = 0;

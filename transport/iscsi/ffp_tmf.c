@@ -112,17 +112,13 @@ static struct iscsi_pdu *answer_create(struct iscsi_conn *c, uint32_t itt, uint8
 	return p;
 }
 
-/* fenced: other responses of the session keep their place before and behind it (4.2.3.3 d). */
-static int answer(struct iscsi_conn *c, uint32_t itt, uint8_t response, bool fenced)
+static int answer(struct iscsi_conn *c, uint32_t itt, uint8_t response)
 {
 	struct iscsi_pdu *p = answer_create(c, itt, response);
 
 	if (!p)
 		return -ENOBUFS;
-	if (fenced)
-		ffp_fence_send(p);
-	else
-		pdu_send(p);
+	pdu_send(p);
 	return 0;
 }
 
@@ -160,9 +156,10 @@ static void close_connections(const struct ffp_tmf *tmf, struct iscsi_pdu *answe
 		directory_end_others(tmf->session, "TARGET COLD RESET by another initiator");
 }
 
-static void tmf_done(struct scsi_tmf *scsi)
+/* The function ends, with its response if there is a connection for it. */
+static void end(struct ffp_tmf *tmf)
 {
-	struct ffp_tmf *tmf = container_of(scsi, struct ffp_tmf, scsi);
+	const struct scsi_tmf *scsi = &tmf->scsi;
 	struct iscsi_session *s = tmf->session;
 	struct iscsi_conn *c = tmf->conn;
 	struct iscsi_pdu *p;
@@ -178,8 +175,10 @@ static void tmf_done(struct scsi_tmf *scsi)
 			       scsi->information, sizeof(scsi->information));
 		if (p && scsi->response == TMF_COMPLETE)
 			close_connections(tmf, p);
+		/* Other responses of the session keep their place before and behind it (4.2.3.3 d).
+		 */
 		if (p && tmf->function != ISCSI_TMF_ABORT_TASK)
-			ffp_fence_send(p); /* 4.2.3.3 d */
+			ffp_fence_send(p);
 		else if (p)
 			pdu_send(p);
 		else
@@ -189,30 +188,61 @@ static void tmf_done(struct scsi_tmf *scsi)
 	free(tmf);
 }
 
+static void executed(struct scsi_tmf *scsi)
+{
+	struct ffp_tmf *tmf = container_of(scsi, struct ffp_tmf, scsi);
+
+	tmf->executed = true;
+	if (!tmf->n_open)
+		end(tmf);
+}
+
+static struct ffp_tmf *find_ended(struct iscsi_session *s)
+{
+	struct list *pos;
+
+	list_for_each (pos, &s->tmfs) {
+		struct ffp_tmf *tmf = list_entry(pos, struct ffp_tmf, node);
+
+		if (tmf->executed && !tmf->n_open)
+			return tmf;
+	}
+	return NULL;
+}
+
+void ffp_tmf_look(struct iscsi_session *s)
+{
+	struct ffp_tmf *tmf;
+
+	while ((tmf = find_ended(s)))
+		end(tmf);
+}
+
 /* Stops what this session has in progress there. A command that came behind the function, which
  * an immediate one may overtake, is not reached (11.5.1). */
-static void stop_tasks(struct iscsi_session *s, const struct tmf_row *row,
+static void stop_tasks(struct ffp_tmf *tmf, const struct tmf_row *row,
 		       const struct bhs_tmf_request *h)
 {
-	uint64_t lun = scsi_lun_decode(h->lun);
+	struct iscsi_session *s = tmf->session;
 
-	if (row->scope < SCOPE_LUN)
-		return;
 	for (unsigned i = 0; i < SESSION_ITT_BUCKETS && s->n_tasks; i++) {
 		struct list *pos, *next;
 
 		list_for_each_safe (pos, next, &s->tasks[i]) {
 			struct iscsi_task *t = list_entry(pos, struct iscsi_task, itt_node);
 
-			if (row->scope == SCOPE_LUN && t->scsi.lun != lun)
+			if (row->scope == SCOPE_LUN && t->scsi.lun != tmf->scsi.lun)
 				continue;
 			if (t->immediate || sna_diff(t->cmdsn, get_be32(h->cmdsn)) < 0)
-				ffp_abort(&t->scsi);
+				ffp_stop(t, tmf);
 		}
 	}
 }
 
-/* Hands the function to the SCSI layer, which answers through tmf_done, perhaps at once. */
+/*
+ * Executes what the row leaves to the SCSI layer, which may be done at once. The tasks of this
+ * session stop first: then none of them answers behind the function.
+ */
 static int begin(struct iscsi_conn *c, const struct bhs_tmf_request *h, const struct tmf_row *row,
 		 struct iscsi_task *t)
 {
@@ -230,10 +260,18 @@ static int begin(struct iscsi_conn *c, const struct bhs_tmf_request *h, const st
 	tmf->scsi.nexus = &s->nexus;
 	tmf->scsi.lun = scsi_lun_decode(h->lun);
 	tmf->scsi.task = t ? &t->scsi : NULL;
-	tmf->scsi.done = tmf_done;
+	tmf->scsi.done = executed;
 	list_add_tail(&s->tmfs, &tmf->node);
 	s->n_tmfs++;
-	scsi_tmf(&tmf->scsi);
+	if (row->scope >= SCOPE_LUN)
+		stop_tasks(tmf, row, h);
+	if (row->function != TMF_ABORT_TASK_SET) {
+		scsi_tmf(&tmf->scsi);
+		return 0;
+	}
+	/* Of another session nothing is reached, so nothing is left for the SCSI layer to do. */
+	tmf->scsi.response = nexus_find(&s->nexus, tmf->scsi.lun) ? TMF_COMPLETE : TMF_NO_LUN;
+	executed(&tmf->scsi);
 	return 0;
 }
 
@@ -291,6 +329,8 @@ static int abort_task(struct iscsi_session *s, const struct bhs_tmf_request *h,
 		return ISCSI_TMF_RSP_REJECTED; /* a function cannot be aborted (11.5.1) */
 	if (t && t->scsi.lun != lun)
 		return ISCSI_TMF_RSP_NO_TASK;
+	if (t && t->stopped)
+		return ISCSI_TMF_RSP_COMPLETE;
 	if (t || parked)
 		ffp_remember_over(s, itt);
 	if (t && t->submitted) {
@@ -327,7 +367,8 @@ static uint8_t query_task(struct iscsi_session *s, const struct bhs_tmf_request 
 	if (!nexus_find(&s->nexus, lun))
 		return ISCSI_TMF_RSP_NO_LUN;
 	if (t)
-		return t->scsi.lun == lun ? ISCSI_TMF_RSP_SUCCEEDED : ISCSI_TMF_RSP_COMPLETE;
+		return t->scsi.lun == lun && !t->stopped ? ISCSI_TMF_RSP_SUCCEEDED
+							 : ISCSI_TMF_RSP_COMPLETE;
 	if (ffp_find_parked(s, itt))
 		return ISCSI_TMF_RSP_SUCCEEDED;
 	if (is_announced(s, h) && ffp_skip_cmdsn(s, ref))
@@ -348,16 +389,11 @@ int ffp_tmf_run(struct iscsi_conn *c, struct iscsi_rx *rx)
 		response = abort_task(s, h, &t);
 	if (row->function == TMF_QUERY_TASK)
 		response = query_task(s, h);
-	/* Of another session nothing is reached, so nothing is left for the SCSI layer to do. */
-	if (row->function == TMF_ABORT_TASK_SET)
-		response = nexus_find(&s->nexus, scsi_lun_decode(h->lun)) ? ISCSI_TMF_RSP_COMPLETE
-									  : ISCSI_TMF_RSP_NO_LUN;
-	stop_tasks(s, row, h);
 	if (response < 0)
 		return begin(c, h, row, t);
 	if (!(h->opcode & ISCSI_IMMEDIATE))
 		session_free_slot(s);
-	return answer(c, get_be32(h->itt), (uint8_t)response, row->scope == SCOPE_LUN);
+	return answer(c, get_be32(h->itt), (uint8_t)response);
 }
 
 void ffp_tmf_forget(struct iscsi_session *s, const struct iscsi_conn *c)
@@ -371,5 +407,8 @@ void ffp_tmf_forget(struct iscsi_session *s, const struct iscsi_conn *c)
 			continue;
 		list_del(&tmf->node);
 		tmf->conn = NULL;
+		ffp_stop_forget(tmf);
+		if (tmf->executed)
+			end(tmf);
 	}
 }

@@ -24,6 +24,7 @@ static void session_free(struct iscsi_session *s)
 	s->ir->window_grown -= s->window - s->first_window;
 	reactor_timer_disarm(&s->timer);
 	reactor_timer_disarm(&s->fence.timer);
+	ffp_stop_end(s);
 	reactor_job_cancel(&s->reap);
 	list_del(&s->node);
 	policy_unref(s->policy);
@@ -60,6 +61,7 @@ struct iscsi_session *session_create(struct iscsi_conn *leading, const struct is
 	list_init(&s->parked);
 	list_init(&s->tmfs);
 	ffp_fence_init(s);
+	ffp_stop_init(s);
 	list_init(&s->claims);
 	for (unsigned i = 0; i < SESSION_ITT_BUCKETS; i++)
 		list_init(&s->tasks[i]);

@@ -23,6 +23,7 @@
 #define SESSION_OVER          32 /* tags of tasks whose ABORT TASK is answered "complete" */
 
 struct claim_ticket;
+struct ffp_tmf;
 struct iscsi_rule;
 struct iscsi_target;
 
@@ -95,13 +96,18 @@ struct iscsi_session {
 		struct list queue;       /* iscsi_pdu.node: responses that wait */
 		struct iscsi_conn *conn; /* of the response that went out; NULL: it has gone */
 		struct reactor_timer timer;
-	} fence;                    /* [D] */
-	struct list tmfs;           /* [D] ffp_tmf.node: in progress */
-	unsigned n_tmfs;            /* [D] those included whose connection has gone */
-	struct list claims;         /* [D] claim_ticket.node, under the directory's lock */
-	uint64_t retain_ms;         /* [H] Time2Wait + Time2Retain; 0: ends at once */
-	struct reactor_timer timer; /* [R] Time2Retain, when no connection is left */
-	struct reactor_job reap;    /* [R] */
+	} fence; /* [D] */
+	struct session_stopped {
+		unsigned n;                 /* tasks that are kept for their R2Ts */
+		struct reactor_timer timer; /* until the first of them is given up */
+		struct reactor_job job;     /* functions and fences are looked at */
+	} stopped;                          /* [D] ffp_stop.c */
+	struct list tmfs;                   /* [D] ffp_tmf.node: in progress */
+	unsigned n_tmfs;                    /* [D] those included whose connection has gone */
+	struct list claims;                 /* [D] claim_ticket.node, under the directory's lock */
+	uint64_t retain_ms;                 /* [H] Time2Wait + Time2Retain; 0: ends at once */
+	struct reactor_timer timer;         /* [R] Time2Retain, when no connection is left */
+	struct reactor_job reap;            /* [R] */
 	struct list tasks[SESSION_ITT_BUCKETS];          /* [R] iscsi_task.itt_node, by ITT */
 	struct it_nexus nexus;                           /* [H] unit attentions */
 	uint64_t reads, writes, read_bytes, write_bytes; /* [D] */
@@ -122,16 +128,19 @@ struct iscsi_task {
 	uint8_t cdb[16];
 	uint8_t *long_cdb; /* extended CDB on the heap, NULL if 16 bytes do */
 	bool immediate;
-	bool submitted;           /* the SCSI layer knows it */
-	bool holds_slot;          /* of the command window */
-	bool collecting;          /* data_out was called, scsi_data_received not yet */
-	bool soliciting, sending; /* get_data or put_data in progress */
-	bool releasing;           /* release returned false, iscsi_task_released follows */
-	bool over;                /* and then the task is freed */
-	bool unsolicited_final;   /* no more comes unasked */
-	bool held;                /* its answer waits for a fence */
-	bool dropping;            /* what still arrives unasked is dropped */
-	bool failed;              /* by its data: ends with failure, whatever else */
+	bool submitted;             /* the SCSI layer knows it */
+	bool holds_slot;            /* of the command window */
+	bool collecting;            /* data_out was called, scsi_data_received not yet */
+	bool soliciting, sending;   /* get_data or put_data in progress */
+	bool releasing;             /* release returned false, iscsi_task_released follows */
+	bool over;                  /* and then the task is freed */
+	bool unsolicited_final;     /* no more comes unasked */
+	bool held;                  /* its answer waits for a fence */
+	bool dropping;              /* what still arrives unasked is dropped */
+	bool failed;                /* by its data: ends with failure, whatever else */
+	bool stopped;               /* it is no task any more, but its R2Ts are open (ffp_stop.c) */
+	struct ffp_tmf *stopped_by; /* its response waits for them; NULL: none does */
+	uint64_t stopped_until_ms;
 	uint8_t answer;           /* enum task_answer: waits for the rest of the unsolicited data */
 	uint32_t unsolicited_end; /* bytes [0, this) come unasked: immediate and unsolicited */
 	uint32_t unsolicited_got; /* of them received or dropped */

@@ -55,8 +55,9 @@ bool tcp_cease(struct iscsi_task *t)
 
 	list_del(&tt->node); /* no R2T any more */
 	tt->ceased = true;
+	tt->at = tt->end; /* a SNACK may bring it back into the list */
 	tt->n_holes = 0;
-	if (c->dout == t)
+	if (c->dout == t || (c->rx.task == t && c->phase != RX_BHS))
 		c->sink.n = 0;
 	if (tt->n_r2ts)
 		return false;

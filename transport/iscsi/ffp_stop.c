@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tasks that a function for many of them has stopped while R2Ts were open (RFC 7143 4.2.3.3 a).
+ * The SCSI layer has let go of such a task and its buffers serve others; what still comes is
+ * dropped. But its R2Ts, its tag and its place in the window stay until the initiator has answered
+ * the R2Ts, and the function's response waits for that.
+ *
+ * Not for ever: open-iscsi, as it is usually set, answers no R2T of a task that it stops, and ESXi
+ * gives a function 5 s.
+ */
+#include "daemon/base/stats.h"
+#include "scsi/exec.h"
+#include "transport/iscsi/ffp.h"
+
+#define R2TS_MS 1000u
+
+/* After this its R2Ts need not be waited for: the transport asks for no more, and none is open. */
+static bool has_open_r2ts(struct iscsi_task *t)
+{
+	const struct datamover_ops *dm = t->conn->dm;
+
+	return t->soliciting && t->answer != ANSWER_GIVEN && dm->cease && !dm->cease(t);
+}
+
+/* The timer runs for the first that is due; those that come later are not due before it. */
+static void limit(struct iscsi_task *t, unsigned ms)
+{
+	struct iscsi_session *s = t->session;
+
+	t->stopped_until_ms = reactor_now_ms(s->ir->reactor) + ms;
+	if (list_empty(&s->stopped.timer.node))
+		reactor_timer_arm(s->ir->reactor, &s->stopped.timer, ms);
+}
+
+void ffp_stop(struct iscsi_task *t, struct ffp_tmf *by)
+{
+	if (t->stopped)
+		return;
+	if (!has_open_r2ts(t)) {
+		ffp_abort(&t->scsi);
+		return;
+	}
+	t->stopped = t->dropping = true;
+	t->stopped_by = by;
+	by->n_open++;
+	t->session->stopped.n++;
+	limit(t, R2TS_MS);
+	if (t->conn->rx && t->conn->rx->task == t)
+		t->conn->rx->iovcnt = 0;
+	/* Without its data it is not with a store, so nothing of it is left there. */
+	if (t->submitted)
+		scsi_abort(&t->scsi);
+	t->submitted = t->collecting = false;
+	t->answer = ANSWER_NONE;
+	stats_add(t->ir->stats, STAT_TASKS_ABORTED, 1);
+}
+
+void ffp_stop_over(struct iscsi_session *s, struct iscsi_task *t)
+{
+	s->stopped.n--;
+	if (t->stopped_by && !--t->stopped_by->n_open)
+		ffp_stop_settle(s);
+}
+
+void ffp_stop_forget(struct ffp_tmf *by)
+{
+	struct iscsi_session *s = by->session;
+
+	for (unsigned i = 0; i < SESSION_ITT_BUCKETS && by->n_open; i++) {
+		struct list *pos;
+
+		list_for_each (pos, &s->tasks[i]) {
+			struct iscsi_task *t = list_entry(pos, struct iscsi_task, itt_node);
+
+			if (!t->stopped || t->stopped_by != by)
+				continue;
+			t->stopped_by = NULL;
+			by->n_open--;
+		}
+	}
+}
+
+/* Those that have had their time are over; the timer is for the first of the others. */
+static void give_up(struct reactor_timer *timer)
+{
+	struct iscsi_session *s = container_of(timer, struct iscsi_session, stopped.timer);
+	uint64_t now = reactor_now_ms(s->ir->reactor), next = UINT64_MAX;
+
+	for (unsigned i = 0; i < SESSION_ITT_BUCKETS; i++) {
+		struct list *pos, *after;
+
+		list_for_each_safe (pos, after, &s->tasks[i]) {
+			struct iscsi_task *t = list_entry(pos, struct iscsi_task, itt_node);
+
+			if (!t->stopped)
+				continue;
+			if (t->stopped_until_ms <= now)
+				ffp_abort(&t->scsi);
+			else if (t->stopped_until_ms < next)
+				next = t->stopped_until_ms;
+		}
+	}
+	if (next != UINT64_MAX)
+		reactor_timer_arm(s->ir->reactor, timer, next - now);
+}
+
+static void settle(struct reactor_job *job)
+{
+	struct iscsi_session *s = container_of(job, struct iscsi_session, stopped.job);
+
+	if (s->ending)
+		return;
+	ffp_tmf_look(s);
+	ffp_fence_look(s);
+}
+
+void ffp_stop_settle(struct iscsi_session *s)
+{
+	if (!s->ending)
+		reactor_defer(s->ir->reactor, REACTOR_STAGE_SUBMIT, &s->stopped.job);
+}
+
+void ffp_stop_init(struct iscsi_session *s)
+{
+	reactor_timer_init(&s->stopped.timer, give_up);
+	reactor_job_init(&s->stopped.job, settle);
+}
+
+void ffp_stop_end(struct iscsi_session *s)
+{
+	reactor_timer_disarm(&s->stopped.timer);
+	reactor_job_cancel(&s->stopped.job);
+}
