@@ -19,6 +19,8 @@
 #define INPUT_MAX (1u << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+/* Of a harness that has something to say of its inputs as a whole: 0 if they are as they should. */
+int fuzz_end(void) __attribute__((weak));
 
 static uint64_t state = 0x9e3779b97f4a7c15ull;
 static unsigned times, files;
@@ -122,7 +124,7 @@ int main(int argc, char **argv)
 			run(argv[i]);
 	}
 	printf("%u files, %u runs\n", files, files * (times + 1));
-	if (!files)
+	if (!files || (fuzz_end && fuzz_end()))
 		return 1;
 	covers_suite();
 	return 0;
