@@ -10,6 +10,7 @@
  */
 #include "scsi/compound_internal.h"
 #include "scsi/iov.h"
+#include "scsi/rod.h"
 
 #include <string.h>
 
@@ -197,11 +198,24 @@ void compound_io(struct compound *c, enum backing_kind kind, uint64_t offset, ui
 	c->in_flight++;
 }
 
+/* Tokens of what changes now are void. */
+static void touch(const struct compound *c)
+{
+	const struct scsi_task *t = c->t;
+
+	if (!t->write_io || !(atomic_load(&t->itl->gate) & GATE_TOKEN))
+		return;
+	for (unsigned i = 0; i < c->in_flight; i++)
+		rod_touch(t->lu, c->ios[i].io.offset, c->ios[i].io.length,
+			  reactor_now_ms(t->home->reactor));
+}
+
 /* Hands to the store what the step has prepared. */
 static void submit_prepared(struct compound *c)
 {
 	unsigned n = c->in_flight;
 
+	touch(c);
 	for (unsigned i = 0; i < n; i++)
 		backing_submit(c->t->itl->queue, &c->ios[i].io);
 }

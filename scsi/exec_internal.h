@@ -53,6 +53,9 @@ bool exec_wrong_path(struct scsi_task *t);
 /* Something forbids it that came while its data was on the way, or while it waited (SPC-4 5.13:
  * what is not enabled yet conflicts): t->status and sense say what. */
 bool exec_held_up(struct scsi_task *t, uint32_t gate);
+/* A WRITE is about to go to the store; gate as it is now. Compound commands say it of each piece.
+ */
+void exec_touch(struct scsi_task *t, uint32_t gate);
 /* A READ or WRITE while ranges are in use (exec_range.c). True: it waits, exec_start follows. */
 bool exec_range_enter(struct scsi_task *t);
 void exec_range_leave(struct scsi_task *t); /* t->ranged */

@@ -5,6 +5,7 @@
 #include "scsi/iov.h"
 #include "scsi/media.h"
 #include "scsi/mode.h"
+#include "scsi/rod.h"
 #include "scsi/scsi.h"
 
 #include <errno.h>
@@ -91,7 +92,7 @@ static bool volatile_cache(const struct scsi_task *t)
  */
 static bool map(struct scsi_task *t, uint64_t length, bool write)
 {
-	const uint32_t waits = GATE_ORDERED | GATE_RANGE;
+	const uint32_t waits = GATE_ORDERED | GATE_RANGE | GATE_TOKEN;
 	struct backing_queue *q = t->itl->queue;
 	void *p;
 
@@ -207,6 +208,12 @@ static bool range_is_free(struct scsi_task *t)
 	return false;
 }
 
+void exec_touch(struct scsi_task *t, uint32_t gate)
+{
+	if (gate & GATE_TOKEN && t->plan.kind == PLAN_WRITE)
+		rod_touch(t->lu, t->plan.offset, t->plan.length, reactor_now_ms(t->home->reactor));
+}
+
 bool exec_held_up(struct scsi_task *t, uint32_t gate)
 {
 	const unsigned flags = t->op->flags;
@@ -238,8 +245,11 @@ void exec_enable(struct scsi_task *t)
 		exec_status(t, t->status);
 		return;
 	}
-	if (exec_unlikely(gate & GATE_RANGE) && !range_is_free(t))
-		return;
+	if (exec_unlikely(gate & (GATE_RANGE | GATE_TOKEN))) {
+		if (gate & GATE_RANGE && !range_is_free(t))
+			return;
+		exec_touch(t, gate);
+	}
 	exec_start(t);
 }
 

@@ -16,13 +16,15 @@ static struct scsi_task *task_of(struct lu_range *r)
 static void granted(struct lu_range *r)
 {
 	struct scsi_task *t = task_of(r);
-	bool stop = exec_held_up(t, atomic_load(&t->itl->gate));
+	uint32_t gate = atomic_load(&t->itl->gate);
+	bool stop = exec_held_up(t, gate);
 
 	if (!stop && lu_range_busy(t->lu, r->offset, r->length)) {
 		t->status = SCSI_BUSY;
 		stop = true;
 	}
 	if (!stop) {
+		exec_touch(t, gate);
 		exec_start(t);
 		return;
 	}

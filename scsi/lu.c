@@ -3,6 +3,7 @@
 
 #include "scsi/nexus.h"
 #include "scsi/pr.h"
+#include "scsi/rod.h"
 #include "scsi/scsi.h"
 
 #include <errno.h>
@@ -129,6 +130,7 @@ int lu_create(const struct lu_params *p, struct backing *b, struct scsi_lu **ret
 	pthread_mutex_init(&lu->lock, NULL);
 	list_init(&lu->itls);
 	list_init(&lu->ranges);
+	list_init(&lu->rods);
 	list_init(&lu->waiters);
 	list_init(&lu->pr.ops);
 	list_init(&lu->kept_ops);
@@ -151,6 +153,7 @@ void lu_unref(struct scsi_lu *lu)
 {
 	if (atomic_fetch_sub_explicit(&lu->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	rod_lu_gone(lu);
 	if (lu->destroyed)
 		lu->destroyed(lu, lu->destroyed_arg);
 	pr_table_put(lu->pr.table);
@@ -200,6 +203,12 @@ int lu_attach(struct scsi_lu *lu, const struct lu_params *p, struct backing *b,
 	return 0;
 }
 
+/* A unit that is only stopped has the medium it had. */
+static bool keeps_medium(enum lu_not_ready state)
+{
+	return state == LU_READY || state == LU_STOPPED;
+}
+
 void lu_set_not_ready(struct scsi_lu *lu, enum lu_not_ready state)
 {
 	struct list *pos;
@@ -215,6 +224,8 @@ void lu_set_not_ready(struct scsi_lu *lu, enum lu_not_ready state)
 			atomic_fetch_or(&itl->gate, GATE_NOT_READY);
 	}
 	pthread_mutex_unlock(&lu->lock);
+	if (!keeps_medium(state))
+		rod_touch_all(lu);
 }
 
 bool lu_prevented(struct scsi_lu *lu)
@@ -231,9 +242,14 @@ bool lu_prevented(struct scsi_lu *lu)
 
 void lu_resized(struct scsi_lu *lu)
 {
+	uint64_t blocks, size;
+
 	if (!lu->backing)
 		return;
-	atomic_store(&lu->geo.blocks, size_of(lu->backing) / lu->geo.block_size);
+	blocks = size_of(lu->backing) / lu->geo.block_size;
+	size = blocks * lu->geo.block_size;
+	atomic_store(&lu->geo.blocks, blocks);
+	rod_touch(lu, size, UINT64_MAX - size, 0);
 	lu_ua_all(lu, ASC_CAPACITY_CHANGED, NULL);
 }
 

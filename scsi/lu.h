@@ -120,6 +120,7 @@ struct scsi_lu {
 	/* under lock */
 	struct list itls;   /* itl.lu_node of every nexus */
 	struct list ranges; /* lu_range.node */
+	struct list rods;   /* rod.lu_node */
 	struct lu_poke pokes[LU_REACTORS_MAX];
 	struct list waiters; /* lu_waiter.node */
 	struct lu_pr pr;

@@ -11,8 +11,9 @@
 #include "scsi/exec_internal.h"
 #include "scsi/lu.h"
 #include "scsi/nexus.h"
+#include "scsi/nexus_internal.h"
 
-static void gates_set(struct scsi_lu *lu, uint32_t bit)
+void lu_gates_set(struct scsi_lu *lu, uint32_t bit)
 {
 	struct list *pos;
 
@@ -20,7 +21,7 @@ static void gates_set(struct scsi_lu *lu, uint32_t bit)
 		atomic_fetch_or(&list_entry(pos, struct itl, lu_node)->gate, bit);
 }
 
-static void gates_clear(struct scsi_lu *lu, uint32_t bit)
+void lu_gates_clear(struct scsi_lu *lu, uint32_t bit)
 {
 	struct list *pos;
 
@@ -82,7 +83,7 @@ static void take_off(struct scsi_lu *lu, struct lu_range *range)
 {
 	list_del(&range->node);
 	if (list_empty(&lu->ranges))
-		gates_clear(lu, GATE_RANGE);
+		lu_gates_clear(lu, GATE_RANGE);
 	else
 		poke_waiting(lu);
 }
@@ -96,9 +97,9 @@ void lu_detach_begin(struct scsi_lu *lu, struct lu_range *range, bool write)
 		range->kind = RANGE_DETACHED;
 		list_add_tail(&lu->ranges, &range->node);
 		lu->n_detached_writes++;
-		gates_set(lu, GATE_RANGE);
+		lu_gates_set(lu, GATE_RANGE);
 	} else if (list_empty(&lu->ranges)) {
-		gates_clear(lu, GATE_RANGE);
+		lu_gates_clear(lu, GATE_RANGE);
 	}
 	poke_waiting(lu);
 	pthread_mutex_unlock(&lu->lock);
@@ -182,7 +183,7 @@ bool lu_range_enter(struct scsi_lu *lu, struct lu_range *range)
 		atomic_store(&lu->keeps_memory, true);
 		range->unanswered = reactors_of(lu);
 		list_add_tail(&lu->ranges, &range->node);
-		gates_set(lu, GATE_RANGE);
+		lu_gates_set(lu, GATE_RANGE);
 		poke_waiting(lu);
 	} else if (held_back(lu, range, &lu->ranges)) {
 		list_add_tail(&lu->ranges, &range->node);

@@ -26,6 +26,8 @@ static void itl_join_lu(struct itl *itl)
 		gate |= GATE_RANGE;
 	if (!alua_is_active(itl->nexus->access_state))
 		gate |= GATE_PATH;
+	if (!list_empty(&lu->rods))
+		gate |= GATE_TOKEN;
 	gate |= lu_pr_gate(lu, itl);
 	atomic_fetch_or(&itl->gate, gate);
 	list_add_tail(&lu->itls, &itl->lu_node);

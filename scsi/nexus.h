@@ -30,6 +30,7 @@ enum itl_gate {
 	GATE_ORDERED = 1 << 6,   /* ORDERED or HEAD OF QUEUE tasks in the set: order matters */
 	GATE_NOT_READY = 1 << 7, /* no store, stopped, or medium out: lu->not_ready says which */
 	GATE_RESERVED = 1 << 8,  /* another nexus has the LU by RESERVE(6) or (10) */
+	GATE_TOKEN = 1 << 16,    /* there are ROD tokens of the LU: a write may revoke them */
 };
 
 #define SCSI_PORT_NAME 264 /* bytes of a port's name, with its end */

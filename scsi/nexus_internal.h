@@ -11,8 +11,12 @@
 #include <stdint.h>
 
 struct itl;
+struct scsi_lu;
 
 void itl_free(struct itl *itl);
 void itl_ua_locked(struct itl *itl, uint16_t asc_ascq); /* under lu->lock */
+/* A gate bit of all nexuses of a LU; under lu->lock. */
+void lu_gates_set(struct scsi_lu *lu, uint32_t bit);
+void lu_gates_clear(struct scsi_lu *lu, uint32_t bit);
 
 #endif

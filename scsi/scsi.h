@@ -24,6 +24,10 @@ enum scsi_asc {
 	ASC_REGISTRATIONS_PREEMPTED = 0x2a05,
 	ASC_ACCESS_STATE_CHANGED = 0x2a06, /* asymmetric access state changed */
 	ASC_CAPACITY_CHANGED = 0x2a09,
+	ASC_TOKEN_TYPE = 0x2301, /* invalid token operation: unsupported token type */
+	ASC_TOKEN_UNKNOWN = 0x2304,
+	ASC_TOKEN_CORRUPT = 0x2305,
+	ASC_TOKEN_LENGTH = 0x230a,    /* invalid token length */
 	ASC_INVALID_RELEASE = 0x2604, /* invalid release of persistent reservation */
 	ASC_MICROCODE_CHANGED = 0x3f01,
 	ASC_INQUIRY_CHANGED = 0x3f03, /* INQUIRY data has changed */

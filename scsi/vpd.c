@@ -69,14 +69,23 @@ static size_t put_t10(uint8_t *out, const struct lu_identity *id)
 	return n;
 }
 
+/* The port's name is "iqn...,t,0x0001"; the device's is the part before ",t,". */
+size_t vpd_put_device_name(const struct it_nexus *nexus, uint8_t *out)
+{
+	size_t port = strnlen(nexus->target_port, 251), device;
+	const char *tag = strstr(nexus->target_port, ",t,");
+
+	device = tag ? (size_t)(tag - nexus->target_port) : port;
+	return put_name(out, 0x20, nexus->target_port, device < port ? device : port);
+}
+
 /* Device identification, SPC-4 7.8.5. The LU's NAA designator comes first: it is what hosts
  * take. */
 static size_t build_identification(const struct scsi_request *rq, uint8_t *out)
 {
 	const struct it_nexus *nexus = rq->nexus;
 	const struct alua_group *group = alua_group_of(nexus);
-	size_t n = 0, port, device;
-	const char *tag;
+	size_t n = 0;
 
 	memcpy(out, (const uint8_t[]){ 0x01, 0x03, 0x00, 16 }, 4);
 	memcpy(out + 4, rq->lu->id.naa, 16);
@@ -93,12 +102,8 @@ static size_t build_identification(const struct scsi_request *rq, uint8_t *out)
 		n += 8;
 	}
 
-	/* The port's name is "iqn...,t,0x0001"; the device's is the part before ",t,". */
-	port = strnlen(nexus->target_port, 251);
-	n += put_name(out + n, 0x10, nexus->target_port, port);
-	tag = strstr(nexus->target_port, ",t,");
-	device = tag ? (size_t)(tag - nexus->target_port) : port;
-	return n + put_name(out + n, 0x20, nexus->target_port, device < port ? device : port);
+	n += put_name(out + n, 0x10, nexus->target_port, strnlen(nexus->target_port, 251));
+	return n + vpd_put_device_name(nexus, out + n);
 }
 
 /* Extended INQUIRY data, SPC-4 7.8.7. */

@@ -82,6 +82,7 @@ static void plan_setup(void)
 	list_init(&fx_lu.ranges);
 	list_init(&fx_lu.kept_ops);
 	fx_lu.refs = 1;
+	list_init(&fx_lu.rods);
 	fx_itl.lu = &fx_lu;
 	fx_itl.nexus = &fx_nexus;
 	list_add_tail(&fx_lu.itls, &fx_itl.lu_node);
@@ -110,7 +111,7 @@ static inline void plan_without_lu(void)
 }
 
 /* Look-up, checks and plan of one CDB. */
-static struct scsi_plan plan_bytes(const uint8_t *cdb, size_t n)
+static inline struct scsi_plan plan_bytes(const uint8_t *cdb, size_t n)
 {
 	struct scsi_sense sense;
 
@@ -124,7 +125,7 @@ static struct scsi_plan plan_bytes(const uint8_t *cdb, size_t n)
 #define PLAN(...)                                                                                  \
 	plan_bytes((const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
-static void ck_sense(struct scsi_plan p, uint8_t key, uint16_t asc_ascq)
+static inline void ck_sense(struct scsi_plan p, uint8_t key, uint16_t asc_ascq)
 {
 	ck_assert_msg(p.kind == PLAN_FAIL && p.status == SCSI_CHECK_CONDITION,
 		      "opcode %02x: plan %d, not CHECK CONDITION", fx_cdb[0], p.kind);
