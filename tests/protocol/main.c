@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * hawser-protocol-test [NAME]...: all tests, or those of the cases and tests named (a part of
- * "case/test" is enough). One line for each on stdout, in the form that tests/run counts.
+ * "/case/test" is enough). One line for each on stdout, in the form that tests/run counts.
+ * hawser-protocol-test --list: the names of the cases.
  *
  *   HAWSERD, HAWSER_BUILD_DIR  the program under test
  *   HAWSER_TEST_ENGINE         its engine of I/O
@@ -84,7 +85,7 @@ static bool is_chosen(const char *test)
 
 	if (!chosen)
 		return true;
-	snprintf(name, sizeof(name), "%s/%s", case_name, test);
+	snprintf(name, sizeof(name), "/%s/%s", case_name, test);
 	for (unsigned i = 0; chosen[i]; i++)
 		if (strstr(name, chosen[i]))
 			return true;
@@ -116,6 +117,13 @@ static SRunner *runner_create(void)
 	return runner;
 }
 
+static int list(void)
+{
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		puts(cases[i].name);
+	return EXIT_SUCCESS;
+}
+
 static int end(struct server *s, const char *name)
 {
 	int status = server_stop(s);
@@ -132,6 +140,8 @@ int main(int argc, char *argv[])
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
+	if (argc == 2 && !strcmp(argv[1], "--list"))
+		return list();
 	if (argc > 1)
 		chosen = (const char *const *)argv + 1;
 	if (server_start(&server, config_main) || server_start(&strict, config_strict) ||
