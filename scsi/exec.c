@@ -14,7 +14,7 @@
 
 enum { OPCODE_REQUEST_SENSE = 0x03, OPCODE_INQUIRY = 0x12, OPCODE_REPORT_LUNS = 0xa0 };
 
-static void task_begin(struct scsi_task *t)
+void exec_begin(struct scsi_task *t)
 {
 	struct scsi_home *home = t->nexus->home;
 
@@ -39,7 +39,7 @@ static void task_begin(struct scsi_task *t)
 	t->started_ns = reactor_now_ms(home->reactor) * 1000000;
 }
 
-static struct scsi_request task_request(const struct scsi_task *t)
+struct scsi_request exec_request(const struct scsi_task *t)
 {
 	return (struct scsi_request){
 		.cdb = t->cdb,
@@ -222,7 +222,7 @@ static void exec_planned(struct scsi_task *t)
 }
 
 /* The LU can be read and written, or the task has been told why not. */
-static bool medium_ready(struct scsi_task *t)
+bool exec_medium_ready(struct scsi_task *t)
 {
 	int state = atomic_load(&t->lu->not_ready);
 
@@ -248,7 +248,7 @@ bool exec_wrong_path(struct scsi_task *t)
 }
 
 /* Unit attention before reservation conflict (SAM-5 5.3.3). False: the task has ended. */
-static bool gate_pass(struct scsi_task *t, uint32_t gate)
+bool exec_gate_pass(struct scsi_task *t, uint32_t gate)
 {
 	uint16_t ua;
 
@@ -295,7 +295,7 @@ static void submit_wrong(struct scsi_task *t, uint32_t gate, struct scsi_sense s
 /* No LU behind the LUN, or it is being taken away (SPC-4 6.6, 6.33, 6.38; SAM-5 5.10). */
 static void submit_absent(struct scsi_task *t)
 {
-	struct scsi_request rq = task_request(t);
+	struct scsi_request rq = exec_request(t);
 	struct scsi_sense sense;
 
 	t->op = scsi_op_find(&rq, &sense);
@@ -318,7 +318,7 @@ void scsi_submit(struct scsi_task *t)
 	struct scsi_sense sense;
 	uint32_t gate = 0;
 
-	task_begin(t);
+	exec_begin(t);
 	if (itl)
 		gate = atomic_load_explicit(&itl->gate, memory_order_acquire);
 	if (exec_unlikely(!itl || gate & GATE_LEAVING)) {
@@ -333,20 +333,20 @@ void scsi_submit(struct scsi_task *t)
 		exec_fail(t, sense_make(SENSE_ILLEGAL_REQUEST, ASC_INVALID_MESSAGE));
 		return;
 	}
-	rq = task_request(t);
+	rq = exec_request(t);
 	t->op = scsi_op_lookup(&rq, &sense);
 	if (exec_unlikely(!t->op)) {
 		submit_wrong(t, gate, sense);
 		return;
 	}
-	if (exec_unlikely(gate) && !gate_pass(t, gate))
+	if (exec_unlikely(gate) && !exec_gate_pass(t, gate))
 		return;
 	if (exec_unlikely(!scsi_op_check(t->op, &rq, &sense))) {
 		exec_fail(t, sense);
 		return;
 	}
 	if (t->op->flags & OP_MEDIUM && exec_unlikely(gate & GATE_NOT_READY || !itl->queue) &&
-	    !medium_ready(t))
+	    !exec_medium_ready(t))
 		return;
 	t->plan = t->op->plan(&rq);
 	exec_planned(t);
@@ -355,7 +355,7 @@ void scsi_submit(struct scsi_task *t)
 /* The whole parameter list is there, perhaps in pieces: the handler wants it in one. */
 static void list_received(struct scsi_task *t)
 {
-	struct scsi_request rq = task_request(t);
+	struct scsi_request rq = exec_request(t);
 	size_t length = t->data_out_length;
 	const uint8_t *list = t->home->answer;
 

@@ -12,6 +12,8 @@
 
 struct reactor;
 struct arena;
+struct arena_buf;
+struct scsi_op;
 
 /* Once per reactor, on its thread (slot REACTOR_SCSI): pools for compound commands. */
 int scsi_reactor_start(struct reactor *r, struct arena *arena);
@@ -20,6 +22,22 @@ void scsi_reactor_stop(struct reactor *r);
 
 /* Begins a task whose port part is filled; it may be over when this returns. */
 void scsi_submit(struct scsi_task *t);
+
+/* A command that an initiator did not send. */
+struct scsi_own {
+	const struct scsi_op *op; /* its reservation class and OP_MEDIUM, OP_CHANGES */
+	const struct scsi_lu *lu; /* what must be behind the LUN, or it ends with 5/25/00 */
+	struct scsi_plan plan;    /* READ, WRITE or COMPOUND; offset and length are checked */
+	struct arena_buf *data;   /* of WRITE: taken over, empty afterwards; else NULL */
+};
+
+/*
+ * Begins a task on behalf of a nexus, as a copy manager does for the initiator that asked it. Port
+ * part as for scsi_submit; the attribute becomes ATTR_OWN. It meets reservations, write protection,
+ * ranges and resets as a command of that initiator would; it waits for no other task of the set
+ * and none for it, is not counted as one, and leaves unit attentions alone. data_out is not called.
+ */
+void scsi_submit_own(struct scsi_task *t, const struct scsi_own *own);
 
 /* The data asked for by data_out is in t->buf. */
 void scsi_data_received(struct scsi_task *t);

@@ -87,6 +87,8 @@ bool scsi_abort(struct scsi_task *t)
 	case TASK_IO:
 		if (t->plan.kind == PLAN_COMPOUND && compound_cancel(t))
 			return over(t);
+		if (t->plan.kind == PLAN_ACTION && t->plan.cancel && t->plan.cancel(t))
+			return over(t);
 		return detach(t);
 	case TASK_DETACHED:
 		return false;

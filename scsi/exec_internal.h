@@ -26,6 +26,13 @@ void exec_answer(struct scsi_task *t); /* PLAN_ANSWER: the bytes are in home->an
 /* Ends with the sense of a failed I/O; the first byte of it goes into INFORMATION. */
 void exec_io_failed(struct scsi_task *t, const struct backing_io *io);
 
+/* The beginning (exec.c): a clean task; what a plan may look at; does a gate, the state of the
+ * medium forbid it? False: the task has ended. */
+void exec_begin(struct scsi_task *t);
+struct scsi_request exec_request(const struct scsi_task *t);
+bool exec_gate_pass(struct scsi_task *t, uint32_t gate);
+bool exec_medium_ready(struct scsi_task *t);
+
 /* What the CDB asks for and how much of it moves. */
 void exec_set_data_in(struct scsi_task *t, uint32_t length);
 void exec_set_data_out(struct scsi_task *t, uint32_t length);
@@ -66,6 +73,7 @@ void exec_io_watch(struct scsi_task *t);
 
 /* The task set. False: it is full. */
 bool order_join(struct scsi_task *t, struct itl *itl);
+void order_join_own(struct scsi_task *t, struct itl *itl); /* beside every limit and order */
 void order_leave(struct scsi_task *t);
 bool order_enabled(const struct scsi_task *t);
 void order_block(struct scsi_task *t);

@@ -12,7 +12,7 @@ static bool is_ordering(const struct scsi_task *t)
 
 bool order_join(struct scsi_task *t, struct itl *itl)
 {
-	if (itl->ntasks >= itl->nexus->max_tasks)
+	if (itl->ntasks - itl->n_own >= itl->nexus->max_tasks)
 		return false;
 	t->itl = itl;
 	t->lu = itl->lu;
@@ -23,6 +23,24 @@ bool order_join(struct scsi_task *t, struct itl *itl)
 	return true;
 }
 
+void order_join_own(struct scsi_task *t, struct itl *itl)
+{
+	t->itl = itl;
+	t->lu = itl->lu;
+	itl->ntasks++;
+	itl->n_own++;
+	list_add_tail(&itl->tasks, &t->node);
+}
+
+/* What order_join, or order_join_own, counted beside the tasks. */
+static void leave_counts(const struct scsi_task *t, struct itl *itl)
+{
+	if (t->attribute == ATTR_OWN)
+		itl->n_own--;
+	else if (is_ordering(t) && !--itl->n_ordered)
+		atomic_fetch_and(&itl->gate, ~(uint32_t)GATE_ORDERED);
+}
+
 void order_leave(struct scsi_task *t)
 {
 	struct itl *itl = t->itl;
@@ -31,8 +49,8 @@ void order_leave(struct scsi_task *t)
 	list_del(&t->wait_node);
 	t->itl = NULL;
 	itl->ntasks--;
-	if (exec_unlikely(is_ordering(t)) && !--itl->n_ordered)
-		atomic_fetch_and(&itl->gate, ~(uint32_t)GATE_ORDERED);
+	if (exec_unlikely(t->attribute > ATTR_SIMPLE))
+		leave_counts(t, itl);
 	if (exec_unlikely(!list_empty(&itl->blocked) || !list_empty(&itl->leave_node)))
 		home_settle(t->home, itl);
 }
@@ -40,14 +58,15 @@ void order_leave(struct scsi_task *t)
 /*
  * SIMPLE: after every HEAD OF QUEUE task and every older ORDERED one. ORDERED: after every HEAD OF
  * QUEUE task and all older ones. A HEAD OF QUEUE task never waits; while it lacks buffers it holds
- * nobody back, for those it held back may have the buffers.
+ * nobody back, for those it held back may have the buffers. One of our own runs for a command that
+ * has had its turn.
  */
 bool order_enabled(const struct scsi_task *t)
 {
 	struct list *pos;
 	bool older = true;
 
-	if (t->attribute == ATTR_HEAD_OF_QUEUE)
+	if (t->attribute == ATTR_HEAD_OF_QUEUE || t->attribute == ATTR_OWN)
 		return true;
 	list_for_each (pos, &t->itl->tasks) {
 		const struct scsi_task *u = list_entry(pos, struct scsi_task, node);

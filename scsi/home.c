@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "scsi/home.h"
 
+#include "scsi/copy_internal.h"
 #include "scsi/exec_internal.h"
 #include "scsi/nexus_internal.h"
 
@@ -40,6 +41,7 @@ static void home_free(struct scsi_home *home)
 	pool_destroy(home->compounds);
 	pool_destroy(home->saved);
 	pool_destroy(home->flushes);
+	pool_destroy(home->copies);
 	free(home->reserve);
 	free(home);
 }
@@ -55,6 +57,7 @@ int scsi_reactor_start(struct reactor *r, struct arena *arena)
 	home->stats = reactor_counters(r);
 	home->arena = arena;
 	list_init(&home->scratch_waiters);
+	list_init(&home->copy_waiters);
 	list_init(&home->settle);
 	list_init(&home->detached);
 	reactor_job_init(&home->settle_job, settle);
@@ -62,7 +65,8 @@ int scsi_reactor_start(struct reactor *r, struct arena *arena)
 	if (!home->reserve ||
 	    pool_create("compound", compound_size(), 0, COMPOUNDS_MAX, &home->compounds) < 0 ||
 	    pool_create("answer", HOME_SAVED, 0, SAVED_MAX, &home->saved) < 0 ||
-	    pool_create("flush", sizeof(struct early_flush), 0, FLUSHES_MAX, &home->flushes) < 0) {
+	    pool_create("flush", sizeof(struct early_flush), 0, FLUSHES_MAX, &home->flushes) < 0 ||
+	    pool_create("copy", sizeof(struct scsi_copy), 0, COPIES_MAX, &home->copies) < 0) {
 		home_free(home);
 		return -ENOMEM;
 	}
@@ -76,7 +80,7 @@ void scsi_reactor_stop(struct reactor *r)
 
 	if (!home)
 		return;
-	if (!list_empty(&home->detached) || pool_in_use(home->flushes))
+	if (!list_empty(&home->detached) || pool_in_use(home->flushes) || pool_in_use(home->copies))
 		return; /* a store holds I/O that may still come back: this must stay */
 	reactor_job_cancel(&home->settle_job);
 	reactor_set_slot(r, REACTOR_SCSI, NULL);

@@ -25,9 +25,12 @@ struct scsi_home {
 	struct pool *compounds; /* struct compound */
 	struct pool *saved;     /* HOME_SAVED bytes each: answers that wait for a buffer */
 	struct pool *flushes;   /* struct early_flush */
+	struct pool *copies;    /* struct scsi_copy */
+	size_t copy_bytes;      /* that copies hold of the arena, or are about to take */
 	uint8_t *reserve;
 	bool reserve_taken;
 	struct list scratch_waiters; /* compound.wait_node */
+	struct list copy_waiters;    /* scsi_copy.wait_node: for copy_bytes to sink */
 	struct list settle;          /* itl.settle_node */
 	struct reactor_job settle_job;
 	struct list detached;           /* scsi_task.node */

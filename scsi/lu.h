@@ -112,6 +112,7 @@ struct scsi_lu {
 	_Atomic int not_ready;           /* enum lu_not_ready */
 	_Atomic uint16_t media_progress; /* of FORMAT UNIT and SANITIZE, in 65536ths */
 	_Atomic bool media_unrestricted; /* EXIT FAILURE MODE is allowed */
+	_Atomic uint64_t copy_bytes;     /* of copies from and to it that are in flight */
 	_Atomic bool keeps_memory; /* exclusive ranges are in use: no memory is lent any more */
 	struct backing *backing;   /* NULL: the store could not be opened */
 	struct backing_queue *queue[LU_REACTORS_MAX]; /* by reactor index; its reactor only */

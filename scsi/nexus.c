@@ -2,6 +2,7 @@
 #include "scsi/nexus.h"
 
 #include "scsi/alua.h"
+#include "scsi/copy.h"
 #include "scsi/home.h"
 #include "scsi/lu.h"
 #include "scsi/nexus_internal.h"
@@ -232,6 +233,7 @@ int nexus_init(struct it_nexus *n, struct reactor *r, const struct scsi_lun_map 
 	if (!n->max_tasks)
 		n->max_tasks = NEXUS_MAX_TASKS;
 	list_init(&n->leaving);
+	list_init(&n->copies);
 	n->by_lun = calloc(NEXUS_BY_LUN, sizeof(struct itl *));
 	if (!n->by_lun)
 		return -ENOMEM;
@@ -250,6 +252,7 @@ void nexus_destroy(struct it_nexus *n)
 
 	if (!n->by_lun)
 		return;
+	copy_nexus_gone(n);
 	for (unsigned i = 0; i < n->n_itls; i++)
 		abort_pass(n->itls[i], ABORT_WAITING);
 	for (unsigned i = 0; i < n->n_itls; i++) {

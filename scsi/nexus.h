@@ -50,6 +50,7 @@ struct itl {
 	bool preempted;              /* PREEMPT AND ABORT: its tasks go; under lu->lock */
 	unsigned ntasks;             /* in the task set (TST=001b: a set for each nexus) */
 	unsigned n_ordered;          /* of them ORDERED or HEAD OF QUEUE */
+	unsigned n_own;              /* of them by scsi_submit_own */
 	struct list tasks;           /* scsi_task.node, in order of arrival */
 	struct list blocked;         /* scsi_task.wait_node: behind an ORDERED task */
 	struct backing_queue *queue; /* of lu on this reactor; NULL: no store */
@@ -96,6 +97,7 @@ struct it_nexus {
 	struct itl **itls;
 	struct itl **by_lun; /* for LUN < 256, else look in itls; NULL: not mapped */
 	struct list leaving; /* leave_node of itls whose LUN is gone while tasks still run */
+	struct list copies;  /* scsi_copy.node: under way on its behalf */
 };
 
 /* Fills a zeroed nexus and its itls from a LUN map (referenced); UA 29/01 power on or 29/07 as

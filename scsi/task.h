@@ -38,7 +38,14 @@ enum scsi_status {
 	SCSI_TASK_ABORTED = 0x40,
 };
 
-enum scsi_attribute { ATTR_UNTAGGED, ATTR_SIMPLE, ATTR_ORDERED, ATTR_HEAD_OF_QUEUE, ATTR_ACA };
+enum scsi_attribute {
+	ATTR_UNTAGGED,
+	ATTR_SIMPLE,
+	ATTR_ORDERED,
+	ATTR_HEAD_OF_QUEUE,
+	ATTR_ACA,
+	ATTR_OWN, /* no command of an initiator: scsi_submit_own */
+};
 
 enum scsi_direction { DIR_UNSET, DIR_NONE, DIR_IN, DIR_OUT };
 
@@ -80,6 +87,9 @@ struct scsi_plan {
 	/* PLAN_ACTION; its parameter data is in t->buf. PLAN_FLUSH: if set, what comes after a
 	 * flush that succeeded, in place of GOOD; it ends in scsi_action_done too. */
 	void (*action)(struct scsi_task *t);
+	/* PLAN_ACTION that takes its time, or NULL: the task is aborted. It stops what it has begun
+	 * and never calls scsi_action_done; true: the task is over, nothing refers to it. */
+	bool (*cancel)(struct scsi_task *t);
 };
 
 /* The largest answer of PLAN_ANSWER kept in one chunk; REPORT LUNS and RSOC fit it. */

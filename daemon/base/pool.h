@@ -42,6 +42,17 @@ struct arena_buf {
 	struct iovec inl[ARENA_IOV_INLINE];
 };
 
+/* What from holds is held by to, which held nothing; from is empty then. */
+static inline void arena_buf_move(struct arena_buf *to, struct arena_buf *from)
+{
+	*to = *from;
+	if (from->iov == from->inl)
+		to->iov = to->inl;
+	from->iov = from->inl;
+	from->n = 0;
+	from->length = 0;
+}
+
 /* Asked for in arena_wait; ready runs when the buffer is filled in. */
 struct arena_waiter {
 	struct list node;

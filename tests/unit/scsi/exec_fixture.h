@@ -85,7 +85,7 @@ static void fx_setup_arena(unsigned flags, size_t arena)
 	}
 }
 
-static void fx_setup(unsigned flags)
+static inline void fx_setup(unsigned flags)
 {
 	fx_setup_arena(flags, FX_ARENA);
 }
