@@ -324,7 +324,7 @@ static int check_target(const struct config *c, unsigned i, struct config_error 
 				   "target %s: no portal has group %u; add one or remove the group",
 				   t->name, t->groups[j]);
 	}
-	return r;
+	return r ? r : check_port_groups(c, i, err);
 }
 
 int config_check(const struct config *c, struct config_error *err)

@@ -53,5 +53,7 @@ int check_accounts(const struct config *c, struct config_error *err);
 int check_portal(const struct config *c, unsigned i, struct config_error *err);
 int check_isns_servers(const struct config_daemon *d, struct config_error *err);
 int check_redirect(const struct config_target *t, struct config_error *err);
+/* check_alua.c: target port groups of a target, and between it and those before it. */
+int check_port_groups(const struct config *c, unsigned i, struct config_error *err);
 
 #endif

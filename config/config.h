@@ -109,6 +109,15 @@ struct config_access {
 	struct config_lun *luns;
 };
 
+/* A target port group (SPC-4 5.15): portal groups whose ports are in one access state. */
+struct config_port_group {
+	uint16_t id;
+	unsigned n_groups; /* 0: all that are in no other */
+	uint16_t *groups;
+	char *state; /* "active-optimized" ... */
+	bool preferred;
+};
+
 struct config_target {
 	struct config_origin origin;
 	char *name;  /* iqn., eui., naa. */
@@ -129,6 +138,9 @@ struct config_target {
 	struct config_access *access;
 	unsigned n_groups; /* portal groups it is reachable by; 0: all */
 	uint16_t *groups;
+	char *alua;             /* who sets access states: "none", "implicit", "explicit", "both" */
+	unsigned n_port_groups; /* none: one, 1, of all portal groups */
+	struct config_port_group *port_groups;
 	char *redirect; /* where logins are sent instead; NULL: nowhere */
 	bool redirect_permanent;
 	unsigned n_redirect_groups; /* portal groups where that is so; 0: all */

@@ -170,6 +170,21 @@ const struct config_scope config_access_scope = {
 	.name = "access", .size = sizeof(struct config_access), .settings = access_settings,
 };
 
+#define PORT_GROUP(n, t, ...) { .name = #n, .type = CONFIG_##t, AT(config_port_group, n), __VA_ARGS__ }
+static const struct config_setting port_group_settings[] = {
+	PORT_GROUP(id, NUMBER, .max = 65535, .required = true, .help = "number of the target port group"),
+	{ .name = "groups", .type = CONFIG_NUMBERS, AT(config_port_group, groups),
+	  .count_at = offsetof(struct config_port_group, n_groups), .max = 65535,
+	  .help = "portal groups that are in it; the rest if empty" },
+	PORT_GROUP(state, WORD, .choices = "active-optimized active-non-optimized standby unavailable "
+	           "offline transitioning", .def = "active-optimized", .help = "access state"),
+	PORT_GROUP(preferred, BOOL, .def = "false", .help = "initiators should use it"),
+	{ 0 },
+};
+const struct config_scope config_port_group_scope = {
+	.name = "port group", .size = sizeof(struct config_port_group), .settings = port_group_settings,
+};
+
 #define TARGET(n, t, ...) { .name = #n, .type = CONFIG_##t, AT(config_target, n), __VA_ARGS__ }
 static const struct config_setting target_settings[] = {
 	TARGET(name, TEXT, .max = 223, .required = true, .help = "iSCSI name"),
@@ -205,6 +220,10 @@ static const struct config_setting target_settings[] = {
 	{ .name = "groups", .type = CONFIG_NUMBERS, AT(config_target, groups),
 	  .count_at = offsetof(struct config_target, n_groups), .max = 65535,
 	  .help = "portal groups it is reachable by; all if empty" },
+	TARGET(alua, WORD, .choices = "none implicit explicit both", .def = "implicit",
+	       .help = "who sets access states: the administrator, initiators, both"),
+	{ .name = "port_groups", LIST(config_target, port_groups), .max = 256,
+	  .scope = &config_port_group_scope, .help = "target port groups and their access states" },
 	TARGET(redirect, TEXT, .max = 264, .help = "address where logins are sent instead"),
 	TARGET(redirect_permanent, BOOL, .def = "false", .help = "it has moved there for good"),
 	{ .name = "redirect_groups", .type = CONFIG_NUMBERS, AT(config_target, redirect_groups),

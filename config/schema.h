@@ -51,7 +51,7 @@ struct config_scope {
 
 extern const struct config_scope config_root_scope, config_daemon_scope, config_portal_scope,
     config_account_scope, config_lu_scope, config_target_scope, config_lun_scope,
-    config_access_scope;
+    config_access_scope, config_port_group_scope;
 
 enum config_value_kind { VALUE_NONE, VALUE_BOOL, VALUE_INT, VALUE_TEXT };
 struct config_value {

@@ -248,6 +248,10 @@ void apply_opened(struct apply_run *run, bool late)
 		finish(run, r->result);
 		return;
 	}
+	if (apply_forget_access(r)) {
+		finish(run, apply_refuse(r, APPLY_FAILED, "no memory; nothing was changed"));
+		return;
+	}
 	if (apply_number_ports(run) != APPLY_DONE) {
 		finish(run, r->result);
 		return;

@@ -34,6 +34,9 @@ struct apply_request {
 	bool lenient;         /* reload: failures of stores leave LUs out of service */
 	bool retry;           /* try again to open the stores that are out of service */
 	const char *retry_lu; /* only this one; NULL: all */
+	/* SET TARGET PORT GROUPS: the target and the I_T_L nexus that is not told; NULL: is not. */
+	const char *alua_target;
+	uint64_t alua_nexus, alua_lun;
 	struct daemon *daemon;
 	struct config *desired;
 	struct state_change *change;

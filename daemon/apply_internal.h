@@ -13,6 +13,9 @@
 #include "daemon/state.h"
 #include "transport/iscsi/conn.h"
 
+struct alua_table;
+struct iscsi_target;
+
 /* A logical unit that is new, altered, or to be tried again. */
 struct apply_lu {
 	struct list node; /* apply_run.lus */
@@ -81,6 +84,11 @@ void apply_unlisten(struct apply_run *run); /* undoes it */
 struct iscsi_policy *apply_policy(struct apply_run *run);
 /* Gives relative target port identifiers to targets in groups that have none; into the change. */
 enum apply_result apply_number_ports(struct apply_run *run);
+/* apply_alua.c: the target port groups of a target, by its portal groups. NULL: no memory. */
+struct alua_table *apply_alua(const struct apply_request *r, const struct config_target *t,
+			      const struct iscsi_target *groups);
+/* Forgets what was changed of port groups that are no more; into the change. 0 or -ENOMEM. */
+int apply_forget_access(struct apply_request *r);
 /* The configuration as it will be; after the switch, as it is. */
 const struct config *apply_wanted(const struct apply_run *run);
 /* apply_address.c: what initiators are told of portals. 0 or -ENOMEM. */

@@ -236,7 +236,8 @@ static int fill_groups(struct apply_run *run, const struct config_target *t,
 				.relative_port = port_id(run->request, t->name, tag),
 			};
 	}
-	return 0;
+	to->alua = apply_alua(run->request, t, to);
+	return to->alua ? 0 : -1;
 }
 
 /* A port is always told: initiators differ in what they take for the default. */

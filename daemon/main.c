@@ -6,6 +6,7 @@
 #include "backing/offload.h"
 #include "config/schema.h"
 #include "daemon/admin/admin.h"
+#include "daemon/alua.h"
 #include "daemon/base/log.h"
 #include "daemon/base/text.h"
 #include "daemon/boot.h"
@@ -270,6 +271,7 @@ static int run(struct start *s)
 	if (r)
 		return fail_early("I/O threads", r);
 	keep_start(d);
+	alua_start(d);
 	keep_unit_start(d);
 	reactor_run(d->control);
 	return d->exit_status ? -EIO : 0;

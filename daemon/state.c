@@ -236,6 +236,7 @@ static int add_object(struct config *c, const struct state_object *o)
 		break;
 	case STATE_IDENTITY:
 	case STATE_PORT:
+	case STATE_ACCESS:
 	case STATE_PR:
 	case STATE_UNIT:
 	case STATE_KINDS:

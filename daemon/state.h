@@ -27,6 +27,8 @@ enum state_kind {
 			 */
 	STATE_PORT,     /* ports/: struct state_port */
 	STATE_PR,       /* pr/: struct state_pr, of every LU with registrations that are kept */
+	STATE_ACCESS,   /* access/: struct state_access, of port groups that differ from their
+			   settings */
 	STATE_UNIT,     /* units/: struct state_unit, of every LU that keeps anything else */
 	STATE_KINDS
 };
@@ -40,6 +42,15 @@ struct state_identity {
 struct state_port {
 	char *target;
 	uint16_t group, id;
+};
+
+/* What was changed at run time of a target port group, over what its target says. */
+struct state_access {
+	char *target;
+	uint16_t group;    /* target port group */
+	char *state;       /* access state; NULL: as the target says */
+	int preferred;     /* -1: as the target says */
+	bool by_initiator; /* SET TARGET PORT GROUPS made the last change */
 };
 
 /* Persistent reservations of an LU (APTPL). */
@@ -79,7 +90,8 @@ unsigned state_torn(const struct state *s, enum state_kind kind);
 bool state_lost(const struct state *s, enum state_kind kind, const char *key);
 
 /* The object with this key, NULL if there is none. Keys: name; for portals state_portal_key; for
- * ports state_port_key; for reservations and units the NAA identifier in hexadecimal. */
+ * ports and access states state_port_key; for reservations and units the NAA identifier in
+ * hexadecimal. */
 const void *state_find(const struct state *s, enum state_kind kind, const char *key);
 void state_each(const struct state *s, enum state_kind kind,
 		void (*each)(const void *object, void *arg), void *arg);

@@ -3,6 +3,7 @@
  * Objects of the state: their keys, their text, change sets.
  */
 #include "daemon/state_internal.h"
+#include "scsi/alua.h"
 #include "scsi/mode.h"
 #include "scsi/pr.h"
 
@@ -37,6 +38,19 @@ static const struct config_setting port_settings[] = {
 };
 static const struct config_scope port_scope = {
 	.name = "port", .size = sizeof(struct state_port), .settings = port_settings,
+};
+
+static const struct config_setting access_settings[] = {
+	{ .name = "target", .type = CONFIG_TEXT, AT(state_access, target), .max = 223, .required = true },
+	{ .name = "group", .type = CONFIG_NUMBER, AT(state_access, group), .max = 65535,
+	  .required = true },
+	{ .name = "state", .type = CONFIG_TEXT, AT(state_access, state), .max = 31 },
+	{ .name = "preferred", .type = CONFIG_TRISTATE, AT(state_access, preferred) },
+	{ .name = "by_initiator", .type = CONFIG_BOOL, AT(state_access, by_initiator), .def = "false" },
+	{ 0 },
+};
+static const struct config_scope access_scope = {
+	.name = "access state", .size = sizeof(struct state_access), .settings = access_settings,
 };
 
 #define LIST(T, m) .type = CONFIG_LIST, .at = offsetof(struct T, m), .count_at = offsetof(struct T, n_##m)
@@ -86,6 +100,7 @@ const struct state_kind_info state_kinds[STATE_KINDS] = {
 	[STATE_IDENTITY] = { "identities", &identity_scope },
 	[STATE_PORT] = { "ports", &port_scope },
 	[STATE_PR] = { "pr", &pr_scope },
+	[STATE_ACCESS] = { "access", &access_scope },
 	[STATE_UNIT] = { "units", &unit_scope },
 };
 /* clang-format on */
@@ -105,6 +120,7 @@ const char *state_port_key(const char *target, uint16_t group, char buf[static 3
 const char *state_object_key(enum state_kind kind, const void *object, char buf[static 300])
 {
 	const struct state_port *port = object;
+	const struct state_access *access = object;
 
 	switch (kind) {
 	case STATE_ACCOUNT:
@@ -119,6 +135,8 @@ const char *state_object_key(enum state_kind kind, const void *object, char buf[
 		return ((const struct state_identity *)object)->name;
 	case STATE_PORT:
 		return state_port_key(port->target, port->group, buf);
+	case STATE_ACCESS:
+		return state_port_key(access->target, access->group, buf);
 	case STATE_PR:
 		return ((const struct state_pr *)object)->naa;
 	case STATE_UNIT:
@@ -161,6 +179,10 @@ static const char *pr_fault(const struct state_pr *pr)
 
 const char *state_object_fault(enum state_kind kind, const void *object)
 {
+	const struct state_access *access = object;
+
+	if (kind == STATE_ACCESS && access->state && alua_state_find(access->state) < 0)
+		return "there is no such access state";
 	return kind == STATE_PR ? pr_fault(object) : NULL;
 }
 

@@ -70,9 +70,9 @@ static const struct alua_group *find_port(const struct alua_table *t, uint16_t r
 	return NULL;
 }
 
-static const struct alua_group *find_group(const struct alua_table *t, uint16_t id)
+const struct alua_group *alua_group_find(const struct alua_table *t, uint16_t id)
 {
-	for (unsigned i = 0; i < t->n_groups; i++)
+	for (unsigned i = 0; t && t->groups && i < t->n_groups; i++)
 		if (t->groups[i].id == id)
 			return &t->groups[i];
 	return NULL;
@@ -133,8 +133,8 @@ static bool states_differ(const struct alua_table *old, const struct alua_table 
 {
 	bool differ = old->n_groups != t->n_groups;
 
-	for (unsigned i = 0; i < t->n_groups && !differ; i++) {
-		const struct alua_group *g = &t->groups[i], *was = find_group(old, g->id);
+	for (unsigned i = 0; t->groups && i < t->n_groups && !differ; i++) {
+		const struct alua_group *g = &t->groups[i], *was = alua_group_find(old, g->id);
 
 		differ = !was || was->state != g->state || was->preferred != g->preferred;
 	}

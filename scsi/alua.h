@@ -73,6 +73,8 @@ const char *alua_state_name(uint8_t state);
 /* -1: there is no such state. */
 int alua_state_find(const char *name);
 
+/* NULL: no such group, or (t NULL) none at all. */
+const struct alua_group *alua_group_find(const struct alua_table *t, uint16_t id);
 /* How the nexus' target port stands. NULL: its device has no groups, or the port is in none. */
 const struct alua_group *alua_group_of(const struct it_nexus *n);
 /* May any command come this way? */
@@ -91,7 +93,8 @@ void nexus_set_alua(struct it_nexus *n, const struct alua_table *t);
 
 /* What SET TARGET PORT GROUPS asks of those who keep the states. */
 struct alua_change {
-	uint64_t nexus, lun;              /* who asks */
+	uint64_t nexus, lun; /* who asks */
+	char initiator_port[SCSI_PORT_NAME];
 	char target_port[SCSI_PORT_NAME]; /* "name,t,0xTAG": of the device that is meant */
 	unsigned n;
 	struct alua_group *groups; /* id and state count */

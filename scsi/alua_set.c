@@ -53,18 +53,10 @@ static void changed(struct alua_change *c)
 		scsi_action_done(t, result ? &failed : NULL);
 }
 
-static const struct alua_group *find(const struct alua_table *t, uint16_t id)
-{
-	for (unsigned i = 0; i < t->n_groups; i++)
-		if (t->groups[i].id == id)
-			return &t->groups[i];
-	return NULL;
-}
-
 /* The device's groups may have become others since the list came. */
 static bool in_force(const struct alua_table *t, const struct alua_group *g)
 {
-	const struct alua_group *is = t ? find(t, g->id) : NULL;
+	const struct alua_group *is = alua_group_find(t, g->id);
 
 	return is && is->state == g->state;
 }
@@ -76,6 +68,7 @@ static void fill(struct alua_op *op, struct scsi_task *t, const uint8_t *list)
 	op->task = t;
 	c->nexus = t->nexus->id;
 	c->lun = t->lun;
+	memcpy(c->initiator_port, t->nexus->initiator_port, sizeof(c->initiator_port));
 	memcpy(c->target_port, t->nexus->target_port, sizeof(c->target_port));
 	c->groups = op->groups;
 	c->reactor = t->home->reactor;
@@ -144,7 +137,7 @@ struct scsi_plan alua_params_set(const struct scsi_request *rq, const uint8_t *l
 
 	for (size_t at = HEADER; at < n; at += ENTRY) {
 		size_t id = at + offsetof(struct set_target_port_group, id);
-		const struct alua_group *g = t ? find(t, get_be16(list + id)) : NULL;
+		const struct alua_group *g = alua_group_find(t, get_be16(list + id));
 
 		/* Offline and transitioning are not for initiators to set, nor to end. */
 		if ((list[at] & STATE) > ALUA_UNAVAILABLE)

@@ -153,7 +153,8 @@ static const struct scsi_op rows[ROWS] = {
 	[ROW_RELEASE6] = RESERVES(0x17, "RELEASE(6)", 6),
 	[ROW_MODE_SENSE6] = {
 		ID(0x1a), .name = "MODE SENSE(6)", .cdb_length = 6, .direction = DIR_IN,
-		.access = ACCESS_READ, .path = PATH_STANDBY, .flags = OP_NONE, .timeout_s = 10,
+		.access = ACCESS_READ, .path = PATH_STANDBY,
+		.flags = OP_NONE, .timeout_s = 10,
 		.plan = mode_plan_sense, .usage = { 0x1a, 0x08, FF3 } },
 	[ROW_START_STOP_UNIT] = {
 		ID(0x1b), .name = "START STOP UNIT", .cdb_length = 6, .direction = DIR_NONE,
@@ -161,7 +162,8 @@ static const struct scsi_op rows[ROWS] = {
 		.plan = sbc_plan_start_stop, .usage = { 0x1b, 0x01, 0, 0x0f, 0xf7 } },
 	[ROW_RECEIVE_DIAGNOSTIC] = {
 		ID(0x1c), .name = "RECEIVE DIAGNOSTIC RESULTS", .cdb_length = 6,
-		.direction = DIR_IN, .access = ACCESS_READ, .path = PATH_STANDBY, .flags = OP_NONE, .timeout_s = 10,
+		.direction = DIR_IN, .access = ACCESS_READ, .path = PATH_STANDBY,
+		.flags = OP_NONE, .timeout_s = 10,
 		.plan = spc_plan_receive_diagnostic, .usage = { 0x1c, 0x01, FF3 } },
 	[ROW_SEND_DIAGNOSTIC] = {
 		ID(0x1d), .name = "SEND DIAGNOSTIC", .cdb_length = 6, .direction = DIR_OUT,
@@ -235,7 +237,8 @@ static const struct scsi_op rows[ROWS] = {
 		.usage = { 0x48, 0xbf, 0, 0, 0, 0, 0, FF2 } },
 	[ROW_LOG_SENSE] = {
 		ID(0x4d), .name = "LOG SENSE", .cdb_length = 10, .direction = DIR_IN,
-		.access = ACCESS_ANY, .path = PATH_STANDBY, .flags = OP_NONE, .timeout_s = 10,
+		.access = ACCESS_ANY, .path = PATH_STANDBY,
+		.flags = OP_NONE, .timeout_s = 10,
 		.plan = log_plan_sense, .usage = { 0x4d, 0, FF2, 0, FF2, FF2 } },
 	[ROW_MODE_SELECT10] = {
 		ID(0x55), .name = "MODE SELECT(10)", .cdb_length = 10, .direction = DIR_OUT,
@@ -246,7 +249,8 @@ static const struct scsi_op rows[ROWS] = {
 	[ROW_RELEASE10] = RESERVES(0x57, "RELEASE(10)", 10),
 	[ROW_MODE_SENSE10] = {
 		ID(0x5a), .name = "MODE SENSE(10)", .cdb_length = 10, .direction = DIR_IN,
-		.access = ACCESS_READ, .path = PATH_STANDBY, .flags = OP_NONE, .timeout_s = 10,
+		.access = ACCESS_READ, .path = PATH_STANDBY,
+		.flags = OP_NONE, .timeout_s = 10,
 		.plan = mode_plan_sense, .usage = { 0x5a, 0x18, FF2, 0, 0, 0, FF2 } },
 	[ROW_PR_READ_KEYS] = PR_IN(0x00, "READ KEYS"),
 	[ROW_PR_READ_RESERVATION] = PR_IN(0x01, "READ RESERVATION"),
@@ -322,7 +326,8 @@ static const struct scsi_op rows[ROWS] = {
 		.usage = { 0xa3, 0xea, 0, 0, 0, 0, FF4 } },
 	[ROW_REPORT_OPCODES] = {
 		ID_SA(0xa3, 0x0c), .name = "REPORT SUPPORTED OPERATION CODES", .cdb_length = 12,
-		.direction = DIR_IN, .access = ACCESS_ALWAYS, .path = PATH_STANDBY, .flags = OP_NONE, .timeout_s = 10,
+		.direction = DIR_IN, .access = ACCESS_ALWAYS, .path = PATH_STANDBY,
+		.flags = OP_NONE, .timeout_s = 10,
 		.plan = spc_plan_report_opcodes,
 		.usage = { 0xa3, 0x0c, 0x87, FF3, FF4 } },
 	[ROW_REPORT_TMFS] = {

@@ -16,7 +16,7 @@ static const struct admin_method *const tables[] = {
 	admin_target_methods, admin_lun_methods,     admin_portal_methods,
 	admin_access_methods, admin_session_methods, admin_reservation_methods,
 	admin_daemon_methods, admin_config_methods,  admin_account_methods,
-	admin_isns_methods,
+	admin_isns_methods,   admin_alua_methods,
 };
 
 void admin_method_each(void (*each)(const struct admin_method *m, void *arg), void *arg)

@@ -61,7 +61,7 @@ struct admin_method {
 extern const struct admin_method admin_target_methods[], admin_lun_methods[],
     admin_portal_methods[], admin_access_methods[], admin_session_methods[],
     admin_reservation_methods[], admin_daemon_methods[], admin_config_methods[],
-    admin_account_methods[], admin_isns_methods[];
+    admin_account_methods[], admin_isns_methods[], admin_alua_methods[];
 
 const struct admin_method *admin_method_find(const char *name);
 /* Calls each for every method of every table. */

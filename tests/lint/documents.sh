@@ -5,7 +5,7 @@
 # shellcheck source=tests/lib/lint.sh
 . "$(dirname "$0")/../lib/lint.sh"
 
-for document in README.md docs/architecture.md docs/HACKING.md docs/standards.md docs/threat-model.md \
+for document in README.md docs/architecture.md docs/HACKING.md docs/multipath.md docs/standards.md docs/threat-model.md \
 	LICENSE CHANGELOG.md; do
 	[ -s "$document" ] || fault "$document is missing"
 done

@@ -55,6 +55,7 @@ static const struct {
 	{ "chap", chap_suite },
 	{ "reserve", reserve_suite },
 	{ "kept", kept_suite },
+	{ "alua", alua_suite },
 	{ "chap_values", chap_values_suite },
 	{ "time", time_suite },
 	{ "churn", churn_suite },

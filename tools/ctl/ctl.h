@@ -33,7 +33,7 @@ struct ctl_verb {
 /* Ends with a row without noun. */
 extern const struct ctl_verb ctl_target_verbs[], ctl_lun_verbs[], ctl_portal_verbs[],
     ctl_acl_verbs[], ctl_account_verbs[], ctl_session_verbs[], ctl_reservation_verbs[],
-    ctl_daemon_verbs[], ctl_isns_verbs[], ctl_config_verbs[];
+    ctl_daemon_verbs[], ctl_isns_verbs[], ctl_config_verbs[], ctl_alua_verbs[];
 
 const struct ctl_verb *ctl_find(const char *noun, const char *verb);
 void ctl_each(void (*each)(const struct ctl_verb *v, void *arg), void *arg);

@@ -8,7 +8,7 @@ const struct ctl_verb ctl_target_verbs[] = {
 	{ "target", "create", "target.create", "[name]",
 	  "alias online:t max-sessions:n header-digest data-digest max-recv-data-segment-length "
 	  "max-burst-length first-burst-length max-outstanding-r2t:n initial-r2t:t "
-	  "immediate-data:t groups:N",
+	  "immediate-data:t groups:N alua",
 	  "Makes a target. Without a name one is made up and printed. Nobody may log in until "
 	  "\"acl add\"",
 	  NULL, NULL, NULL },

@@ -9,7 +9,7 @@
 static const struct ctl_verb *const tables[] = {
 	ctl_target_verbs,  ctl_lun_verbs,     ctl_portal_verbs,      ctl_acl_verbs,
 	ctl_account_verbs, ctl_session_verbs, ctl_reservation_verbs, ctl_daemon_verbs,
-	ctl_isns_verbs,    ctl_config_verbs,
+	ctl_isns_verbs,    ctl_config_verbs,  ctl_alua_verbs,
 };
 
 void ctl_each(void (*each)(const struct ctl_verb *v, void *arg), void *arg)

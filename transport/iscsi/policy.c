@@ -2,6 +2,7 @@
 #include "transport/iscsi/policy.h"
 
 #include "daemon/base/text.h"
+#include "scsi/alua.h"
 
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -73,6 +74,7 @@ static void target_clear(struct iscsi_target *t)
 {
 	rules_free(t->rules, t->n_rules);
 	free(t->groups);
+	alua_table_free(t->alua);
 	free(t->redirect_groups);
 	lun_map_unref(t->map);
 }

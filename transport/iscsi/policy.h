@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 
+struct alua_table;
 struct reactor;
 
 /* Who is admitted; all conditions that are set must hold. */
@@ -78,6 +79,7 @@ struct iscsi_target {
 	const struct scsi_lun_map *map;
 	unsigned n_groups; /* none: any */
 	struct iscsi_target_group *groups;
+	struct alua_table *alua; /* target port groups; NULL: none */
 };
 
 struct iscsi_policy {

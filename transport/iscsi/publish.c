@@ -4,6 +4,7 @@
  * gone see no LU any more and are asked to leave.
  */
 #include "daemon/base/log.h"
+#include "scsi/alua.h"
 #include "transport/iscsi/ffp.h"
 #include "transport/iscsi/policy.h"
 
@@ -26,6 +27,7 @@ static void withdraw(struct iscsi_session *s)
 {
 	s->target = NULL;
 	s->rule = NULL;
+	nexus_set_alua(&s->nexus, NULL);
 	if (!s->nexus_live || !s->n_conns || session_remap(s)) {
 		session_end(s, "its target or its access has been withdrawn");
 		return;
@@ -52,6 +54,8 @@ static void readjust(struct iscsi_session *s, const struct iscsi_policy *policy)
 	} else if (!s->discovery) {
 		s->target = t;
 		s->rule = rule;
+		if (s->nexus_live)
+			nexus_set_alua(&s->nexus, t->alua);
 		if (session_remap(s))
 			withdraw(s);
 		else

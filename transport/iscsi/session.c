@@ -4,6 +4,7 @@
 #include "daemon/base/bytes.h"
 #include "daemon/base/log.h"
 #include "daemon/base/text.h"
+#include "scsi/alua.h"
 #include "transport/iscsi/ffp.h"
 #include "transport/iscsi/policy.h"
 
@@ -159,6 +160,8 @@ int session_start_nexus(struct iscsi_session *s)
 			n->relative_port = s->target->groups[i].relative_port;
 	}
 	n->neighbours = &neighbours;
+	n->id = s->id;
+	nexus_set_alua(n, s->target->alua);
 	/* Never less than the window: TASK SET FULL is for what no window prevents. */
 	n->max_tasks = s->window + SESSION_IMMEDIATE_MAX;
 	err = nexus_init(n, s->ir->reactor, map, s->reinstates ? UA_NEXUS_LOSS : UA_POWER_ON);
