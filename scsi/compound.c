@@ -124,11 +124,25 @@ const struct iovec *compound_scratch_iov(struct compound *c, unsigned *ret_n)
 	return c->scratch.iov;
 }
 
+/*
+ * An exclusive command waits for the pieces in flight: of 1 GiB that would be long enough for a
+ * host to take its datastore for lost. As long as the LU has seen none, pieces are long.
+ */
+static uint32_t longest_span(const struct scsi_lu *lu, uint32_t unit)
+{
+	uint32_t most = atomic_load(&lu->keeps_memory) ? COMPOUND_SHORT : COMPOUND_SPAN;
+
+	if (unit > most)
+		most = COMPOUND_SPAN;
+	return unit && unit < most ? most - most % unit : most;
+}
+
 uint32_t compound_span(const struct compound *c, uint64_t offset, uint64_t left)
 {
 	const struct backing_info *info = &c->t->itl->queue->backing->info;
-	uint64_t from = offset - info->trim_alignment % COMPOUND_SPAN;
-	uint64_t span = COMPOUND_SPAN - from % COMPOUND_SPAN;
+	uint32_t longest = longest_span(c->t->lu, info->trim_granularity);
+	uint64_t from = offset + longest - info->trim_alignment % longest;
+	uint64_t span = longest - from % longest;
 
 	return (uint32_t)(span < left ? span : left);
 }

@@ -14,7 +14,8 @@
 #include "scsi/exec_internal.h"
 
 #define COMPOUND_PIECE   1048576u    /* bytes of data in memory at once */
-#define COMPOUND_SPAN    (64u << 20) /* bytes zeroed or trimmed by one I/O */
+#define COMPOUND_SPAN    (64u << 20) /* bytes zeroed or trimmed by one I/O, */
+#define COMPOUND_SHORT   (4u << 20)  /* where hosts lock with COMPARE AND WRITE */
 #define COMPOUND_ABREAST 4u          /* trims in flight */
 #define COMPOUND_EXTENTS 64u         /* asked of the store for one GET LBA STATUS */
 #define COMPOUND_IOV     48u /* pieces of an arena's buffer of COMPOUND_PIECE, and to spare */

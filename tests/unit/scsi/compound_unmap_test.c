@@ -26,6 +26,18 @@ static struct fake_task *unmap(const uint64_t (*d)[2], unsigned n)
 	return f;
 }
 
+/* COMPARE AND WRITE of one block, with what is in data. */
+static struct fake_task *caw(uint64_t lba)
+{
+	uint8_t cdb[16] = { 0x89, [13] = 1 };
+	struct fake_task *f;
+
+	put_be64(cdb + 2, lba);
+	f = fx_task(&fx_nexus[0], cdb, 16);
+	fake_task_out(f, data, 2 * FX_BLOCK);
+	return f;
+}
+
 static bool is_mapped(uint64_t lba)
 {
 	return fx_store->allocated[FX_AT(lba) / FAKE_STORE_UNIT];
@@ -104,6 +116,40 @@ START_TEST(unmap_long_list)
 		ck_assert(!is_mapped(16 * (uint64_t)i) && is_mapped(16 * (uint64_t)i + 8));
 	fake_task_free(f);
 	fx_teardown();
+}
+END_TEST
+
+/* Where hosts lock with COMPARE AND WRITE, pieces are short, for they wait for those in flight; but
+ * no unit of the store is cut. */
+START_TEST(short_pieces_where_hosts_lock)
+{
+	COVERS("fault-Q02");
+	static const struct {
+		uint32_t unit, alignment;
+		unsigned pieces;
+	} rows[] = { { 4096, 0, 4 }, { 4096, 1 << 20, 5 }, { 3 << 20, 0, 6 }, { 8 << 20, 0, 1 } };
+	static const uint64_t all[][2] = { { 0, MEDIUM } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		fx_setup(FX_FILE);
+		fx_store->b.info.trim_granularity = rows[i].unit;
+		fx_store->b.info.trim_alignment = rows[i].alignment;
+		fx_expect(unmap(all, 1), 0, 0);
+		ck_assert_uint_eq(fx_store->count[BACKING_TRIM], rows[i].alignment ? 2 : 1);
+		memset(data, 0, FX_BLOCK * 2);
+		fx_expect(caw(5), 0, 0);
+		fx_store->n_log = 0;
+		fx_store->count[BACKING_TRIM] = 0;
+		fx_expect(unmap(all, 1), 0, 0);
+		ck_assert_uint_eq(fx_store->count[BACKING_TRIM], rows[i].pieces);
+		for (unsigned n = 0; n + 1 < rows[i].pieces; n++) {
+			uint64_t end = fx_store->log[n].offset + fx_store->log[n].length;
+
+			ck_assert_uint_le(fx_store->log[n].length, COMPOUND_SHORT);
+			ck_assert_uint_eq(end % rows[i].unit, rows[i].alignment % rows[i].unit);
+		}
+		fx_teardown();
+	}
 }
 END_TEST
 
@@ -316,5 +362,5 @@ START_TEST(store_cannot_tell)
 END_TEST
 
 UNIT_MAIN("scsi/compound_unmap", unmap_descriptors, unmap_nothing_if_one_is_bad, unmap_long_list,
-	  unmap_error, abort_compound, unmap_and_detached_write, get_lba_status, walk_lba_status,
-	  store_cannot_tell)
+	  short_pieces_where_hosts_lock, unmap_error, abort_compound, unmap_and_detached_write,
+	  get_lba_status, walk_lba_status, store_cannot_tell)
