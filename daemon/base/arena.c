@@ -134,9 +134,11 @@ size_t arena_free_bytes(const struct arena *a)
 	return a->free_bytes;
 }
 
-bool arena_has_waiters(const struct arena *a)
+const struct arena_waiter *arena_first_waiter(const struct arena *a)
 {
-	return !list_empty(&a->waiters);
+	if (list_empty(&a->waiters))
+		return NULL;
+	return list_entry(a->waiters.next, struct arena_waiter, node);
 }
 
 static uint8_t *slab_address(const struct arena *a, const struct slab *s)

@@ -73,6 +73,11 @@ void arena_put(struct arena *a, struct arena_buf *buf);   /* an empty buffer is 
 
 void arena_memory(const struct arena *a, void **ret_base, size_t *ret_bytes);
 size_t arena_free_bytes(const struct arena *a);
-bool arena_has_waiters(const struct arena *a);
+/* Who has waited longest; NULL: nobody waits. */
+const struct arena_waiter *arena_first_waiter(const struct arena *a);
+static inline bool arena_has_waiters(const struct arena *a)
+{
+	return arena_first_waiter(a) != NULL;
+}
 
 #endif

@@ -124,6 +124,27 @@ struct fake_initiator rig_login(struct rig *r, const char *keys)
 	return rig_login_isid(r, 1, keys);
 }
 
+struct fake_initiator rig_join(const struct fake_initiator *of, uint16_t cid, const char *keys)
+{
+	struct fake_initiator i = fake_initiator(of->fc->net);
+	char text[2048];
+	struct fake_pdu *p;
+
+	memcpy(i.isid, of->isid, sizeof(i.isid));
+	i.tsih = of->tsih;
+	i.cid = cid;
+	i.cmdsn = of->cmdsn;
+	i.itt = of->itt + 1000;
+	snprintf(text, sizeof(text), FAKE_NORMAL "%s", keys ? keys : "");
+	p = fake_login(&i, FAKE_OP_FFP, text);
+	if (!p || fake_status(p) || get_be16(p->bhs + 14) != i.tsih) {
+		fprintf(stderr, "rig: a connection refused: %04x\n", p ? fake_status(p) : 0xffff);
+		abort();
+	}
+	free(p);
+	return i;
+}
+
 int rig_send(struct fake_initiator *i, const struct rig_command *q)
 {
 	struct bhs_scsi_command h = { .opcode = ISCSI_OP_SCSI_COMMAND };

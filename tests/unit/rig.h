@@ -50,6 +50,10 @@ struct iscsi_policy *rig_policy(struct rig *r);
 struct fake_initiator rig_login(struct rig *r, const char *keys);
 struct fake_initiator rig_login_isid(struct rig *r, uint8_t isid, const char *keys);
 
+/* Another connection of the session of `of`, or its first again; its numbers go on with those of
+ * `of`. keys: NULL: none. */
+struct fake_initiator rig_join(const struct fake_initiator *of, uint16_t cid, const char *keys);
+
 /* What fake_feed returned; the ITT used is i->itt. */
 int rig_send(struct fake_initiator *i, const struct rig_command *q);
 /* As rig_send, with the next answer. */

@@ -21,7 +21,6 @@
 
 #define TASKS_MAX     16384u /* of one reactor; beyond: TASK SET FULL */
 #define TASKS_RESERVE 256u   /* to take in and drop the data of those refused */
-#define PDUS_MAX      65536u /* of one reactor */
 #define OBJECT_ALIGN  64u    /* of a transport's private bytes */
 #define SILENT_MS     2000   /* in login, before others are let in instead */
 #define LOGOUT_MS     5000   /* after a Logout Response, for the peer to close */
@@ -61,7 +60,7 @@ int iscsi_reactor_start(struct reactor *r, const struct datamover_ops *const *dm
 	ir->stats = reactor_counters(r);
 	list_init(&ir->conns);
 	list_init(&ir->sessions);
-	list_init(&ir->kept);
+	list_init(&ir->keepers);
 	stall_init(ir);
 	reactor_set_slot(r, REACTOR_ISCSI, ir);
 	return 0;
@@ -293,6 +292,8 @@ struct iscsi_conn *iscsi_conn_create(struct reactor *r, const struct datamover_o
 	keys_defaults(&c->keys);
 	list_init(&c->session_node);
 	list_init(&c->held);
+	list_init(&c->kept.node);
+	list_init(&c->kept.tasks);
 	reactor_job_init(&c->reap, reap);
 	reactor_timer_init(&c->timer, timer_fired);
 	set_deadline(c, ir->policy->login_timeout_s * 1000ull);

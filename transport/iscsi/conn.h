@@ -20,6 +20,7 @@
 
 #include <sys/socket.h>
 
+struct arena_waiter;
 struct ffp_op;
 struct iscsi_login;
 struct iscsi_parked;
@@ -53,9 +54,13 @@ struct iscsi_reactor {
 	unsigned task_limit; /* beyond: TASK SET FULL; the rest of the pool is the reserve */
 	unsigned n_conns, n_unauthenticated;
 	unsigned window_grown; /* commands promised to sessions beyond their first window */
-	struct list kept;      /* iscsi_task.kept_node, recovery.c: the oldest first */
-	size_t kept_bytes;     /* of their data */
-	unsigned n_kept;
+	/* recovery.c: connections that keep data, and what all of them keep */
+	struct list keepers; /* iscsi_conn.kept.node */
+	unsigned n_keepers, n_kept;
+	size_t kept_bytes;
+	const struct arena_waiter *waits; /* for buffers, as stall.c saw it last */
+	unsigned pdus_shared;             /* pdu.c: beyond what each connection has for itself */
+	size_t bytes_shared;
 	struct stats *stats;
 	struct reactor_timer stall; /* stall.c: armed while somebody waits for buffers */
 	bool stopping;              /* connections that still come here are closed */
@@ -105,9 +110,15 @@ struct iscsi_conn {
 	struct iscsi_keys keys;              /* [H] */
 	struct sockaddr_storage peer, local; /* [R] */
 	unsigned n_tasks;                    /* [R] tasks that refer to this connection */
-	bool holds;                     /* [H] level 1: what is sent is held until acknowledged */
-	unsigned n_held;                /* [D] */
-	struct list held;               /* [D] iscsi_pdu.held_node, by StatSN */
+	bool holds;       /* [H] level 1: what is sent is held until acknowledged */
+	unsigned n_held;  /* [D] */
+	struct list held; /* [D] iscsi_pdu.held_node, by StatSN */
+	struct conn_kept {
+		struct list node;  /* ir->keepers */
+		struct list tasks; /* iscsi_task.kept_node: the oldest first */
+		size_t bytes;
+		unsigned n;
+	} kept;                         /* [D] level 1: data of what has been answered */
 	bool down;                      /* [R] the transport has gone */
 	bool terminating;               /* [R] terminate was called */
 	struct reactor_timer timer;     /* [R] login limit, then NOP-In */
@@ -127,6 +138,8 @@ struct iscsi_conn {
 	size_t pdu_bytes;               /* [D] data of control PDUs queued: limited */
 	uint32_t ping_ttt;       /* [H] TTT of the ping not answered yet; reserved tag: none */
 	unsigned pdus_out;       /* [D] control PDUs queued and not sent: limited */
+	unsigned pdus_shared;    /* [D] of them, of ir->pdus_shared */
+	size_t bytes_shared;     /* [D] of pdu_bytes, of ir->bytes_shared */
 	struct iscsi_text *text; /* [D] text negotiation in progress, discovery.c; NULL: none */
 	uint64_t id;             /* [H] process-wide, for the administrator */
 	struct reactor_job reap; /* [R] */

@@ -17,27 +17,60 @@
 #define CONN_PDUS_MAX  1024u
 #define CONN_BYTES_MAX (2u << 20)
 
-static bool may_queue(const struct iscsi_conn *c, size_t bytes)
-{
-	/* At level 1 those not acknowledged count too: as much again as may be on its way. */
-	unsigned most = CONN_PDUS_MAX + (c->holds && c->session ? 2 * c->session->window : 0);
+/*
+ * What the connections of a reactor share, and how many PDUs each has before it takes of that: as
+ * many as an initiator that reads needs; of data each has one segment. Of what is shared nobody may
+ * have more than a part of what is left, so those that do not read take little from each other and
+ * nothing of what is another's own.
+ */
+#define PDUS_OWN     64u /* at level 1, where they wait to be acknowledged, and a window */
+#define PDUS_SHARED  65536u
+#define BYTES_SHARED ((size_t)64 << 20)
+#define SHARE_PART   4u
 
-	if (c->pdus_out < most && c->pdu_bytes + bytes <= CONN_BYTES_MAX)
-		return true;
+static bool complain(const struct iscsi_conn *c, const char *why)
+{
 	if (!c->terminating)
 		log_peer(LOG_ISCSI, LOG_LEVEL_WARN,
 			 "portal %s: %u responses (%zu bytes) wait for an initiator that does not "
-			 "read or acknowledge them; connection closed",
-			 c->portal->text, c->pdus_out, c->pdu_bytes);
+			 "read or acknowledge them%s; connection closed",
+			 c->portal->text, c->pdus_out, c->pdu_bytes, why);
 	return false;
+}
+
+static bool may_share(const struct iscsi_conn *c, size_t has, size_t shared, size_t limit)
+{
+	return has < (limit - shared) / SHARE_PART || complain(c, ", and others need the room");
+}
+
+/* Whether one PDU more may be queued; *ret_shared: it is one of those that all share. */
+static bool may_queue(const struct iscsi_conn *c, bool *ret_shared)
+{
+	/* At level 1 those not acknowledged count too: as much again as may be on its way. */
+	unsigned window = c->holds && c->session ? c->session->window : 0;
+
+	if (c->pdus_out >= CONN_PDUS_MAX + 2 * window)
+		return complain(c, "");
+	*ret_shared = c->pdus_out >= PDUS_OWN + window;
+	return !*ret_shared || may_share(c, c->pdus_shared, c->ir->pdus_shared, PDUS_SHARED);
+}
+
+static bool may_queue_bytes(const struct iscsi_conn *c, size_t bytes, bool *ret_shared)
+{
+	if (c->pdu_bytes + bytes > CONN_BYTES_MAX)
+		return complain(c, "");
+	*ret_shared = c->pdu_bytes > 0;
+	return !*ret_shared ||
+	       may_share(c, c->bytes_shared + bytes - 1, c->ir->bytes_shared, BYTES_SHARED);
 }
 
 struct iscsi_pdu *pdu_get(struct iscsi_conn *c, uint8_t opcode, uint32_t itt)
 {
 	struct iscsi_pdu *p;
 	struct bhs *h;
+	bool shared;
 
-	if (!may_queue(c, 0))
+	if (!may_queue(c, &shared))
 		return NULL;
 	p = pool_get(c->ir->pdus);
 	if (!p)
@@ -52,7 +85,41 @@ struct iscsi_pdu *pdu_get(struct iscsi_conn *c, uint8_t opcode, uint32_t itt)
 	h->flags = ISCSI_FINAL;
 	put_be32(h->itt, itt);
 	c->pdus_out++;
+	p->shared = shared;
+	if (shared) {
+		c->pdus_shared++;
+		c->ir->pdus_shared++;
+	}
 	return p;
+}
+
+static uint8_t *get_heap(struct iscsi_pdu *p, uint32_t length)
+{
+	struct iscsi_conn *c = p->conn;
+
+	if (!may_queue_bytes(c, length, &p->heap_shared))
+		return NULL;
+	p->heap = calloc(1, length);
+	if (!p->heap)
+		return NULL;
+	c->pdu_bytes += length;
+	if (p->heap_shared) {
+		c->bytes_shared += length;
+		c->ir->bytes_shared += length;
+	}
+	return p->heap;
+}
+
+static void put_heap(struct iscsi_pdu *p)
+{
+	struct iscsi_conn *c = p->conn;
+
+	c->pdu_bytes -= p->length;
+	if (p->heap_shared) {
+		c->bytes_shared -= p->length;
+		c->ir->bytes_shared -= p->length;
+	}
+	free(p->heap);
 }
 
 uint8_t *pdu_data(struct iscsi_pdu *p, uint32_t length)
@@ -61,12 +128,9 @@ uint8_t *pdu_data(struct iscsi_pdu *p, uint32_t length)
 	uint8_t *room = p->inl;
 
 	if (length > PDU_INLINE) {
-		if (!may_queue(p->conn, length))
-			return NULL;
-		room = p->heap = calloc(1, length);
+		room = get_heap(p, length);
 		if (!room)
 			return NULL;
-		p->conn->pdu_bytes += length;
 	} else {
 		memset(room, 0, length);
 	}
@@ -83,11 +147,13 @@ void pdu_put(struct iscsi_pdu *p)
 	if (!p)
 		return;
 	c = p->conn;
-	if (p->heap) {
-		c->pdu_bytes -= p->length;
-		free(p->heap);
-	}
+	if (p->heap)
+		put_heap(p);
 	c->pdus_out--;
+	if (p->shared) {
+		c->pdus_shared--;
+		c->ir->pdus_shared--;
+	}
 	pool_put(c->ir->pdus, p);
 }
 

@@ -17,24 +17,26 @@
 struct iscsi_conn;
 struct iscsi_task;
 
-#define PDU_INLINE 128 /* sense with its length, most rejects */
+#define PDU_INLINE 128        /* sense with its length, most rejects */
+#define PDUS_MAX   (1u << 30) /* of a reactor's pool: pdu.c counts them by connection */
 
 struct iscsi_pdu {
 	uint8_t bhs[ISCSI_BHS_SIZE];
-	uint32_t length;         /* of the data segment, as in the BHS */
-	const uint8_t *data;     /* inl, heap or borrowed */
-	uint8_t *heap;           /* freed by pdu_put */
-	bool takes_statsn;       /* StatSN advances when it goes out */
-	uint8_t dm_flags;        /* of the transport, set when it is queued */
-	bool fenced;             /* ffp_fence.c waits for its acknowledgement */
-	bool queued;             /* with the transport */
-	bool held;               /* sent, and kept until statsn is acknowledged (recovery.c) */
-	bool again;              /* to be sent once more */
-	uint32_t statsn;         /* while held */
-	struct list held_node;   /* of conn->held */
-	bool close_after;        /* terminate the connection once this has been sent */
-	struct iscsi_task *task; /* the task that ends when this has been sent */
-	struct list node;        /* of the transport's queue */
+	uint32_t length;          /* of the data segment, as in the BHS */
+	const uint8_t *data;      /* inl, heap or borrowed */
+	uint8_t *heap;            /* freed by pdu_put */
+	bool shared, heap_shared; /* taken from what the connections of a reactor share */
+	bool takes_statsn;        /* StatSN advances when it goes out */
+	uint8_t dm_flags;         /* of the transport, set when it is queued */
+	bool fenced;              /* ffp_fence.c waits for its acknowledgement */
+	bool queued;              /* with the transport */
+	bool held;                /* sent, and kept until statsn is acknowledged (recovery.c) */
+	bool again;               /* to be sent once more */
+	uint32_t statsn;          /* while held */
+	struct list held_node;    /* of conn->held */
+	bool close_after;         /* terminate the connection once this has been sent */
+	struct iscsi_task *task;  /* the task that ends when this has been sent */
+	struct list node;         /* of the transport's queue */
 	struct iscsi_conn *conn;
 	uint8_t inl[PDU_INLINE];
 };

@@ -3,8 +3,13 @@
  * ErrorRecoveryLevel 1: what has been sent is kept until the initiator acknowledges it (RFC 7143
  * 4.2.2.2, 7.1.4). PDUs with a status are kept as they are, and with the status of a read the data
  * that went before it. Unacknowledged PDUs count with those not sent yet (pdu.c), so a connection
- * has a limited number of them. Data is kept while nobody needs its memory: when it is given up
- * before its time, a SNACK for it is refused, as 7.8 allows.
+ * has a limited number of them. When data is given up before its time, a SNACK for it is refused,
+ * as 7.8 allows.
+ *
+ * The memory for data is that of all. Connections that keep data have equal shares of a part of
+ * it; more than its share a connection keeps while others do not need theirs, and what is over a
+ * smaller share while nobody waits for buffers. So one that acknowledges nothing takes nothing
+ * from the others but what they do not use.
  *
  * At level 0 conn->holds is false and nothing of this runs.
  */
@@ -20,7 +25,9 @@
 
 #define HELD_PING  256u /* statuses not acknowledged: the initiator is asked for it */
 #define KEPT_PART  4    /* of the reactor's buffers is kept at most */
+#define KEPT_FLOOR 16   /* is kept also while somebody waits for buffers */
 #define KEPT_TASKS 4096u
+#define CHUNK      4096u /* the smallest that the arena gives out */
 
 static struct arena *arena_of(const struct iscsi_reactor *ir)
 {
@@ -53,12 +60,45 @@ void recovery_send_again(struct iscsi_pdu *p)
 	pdu_send(p);
 }
 
+static size_t memory_of(const struct iscsi_task *t)
+{
+	return (t->scsi.buf.length + CHUNK - 1) / CHUNK * CHUNK;
+}
+
+static void count_in(struct iscsi_task *t)
+{
+	struct conn_kept *k = &t->conn->kept;
+	struct iscsi_reactor *ir = t->ir;
+
+	if (!k->n++) {
+		list_add_tail(&ir->keepers, &k->node);
+		ir->n_keepers++;
+	}
+	list_add_tail(&k->tasks, &t->kept_node);
+	k->bytes += memory_of(t);
+	ir->kept_bytes += memory_of(t);
+	ir->n_kept++;
+}
+
+static void count_out(struct iscsi_task *t)
+{
+	struct conn_kept *k = &t->conn->kept;
+	struct iscsi_reactor *ir = t->ir;
+
+	list_del(&t->kept_node);
+	k->bytes -= memory_of(t);
+	ir->kept_bytes -= memory_of(t);
+	ir->n_kept--;
+	if (!--k->n) {
+		list_del(&k->node);
+		ir->n_keepers--;
+	}
+}
+
 /* Forgets the data of a task whose status has gone out. */
 static void kept_end(struct iscsi_task *t)
 {
-	list_del(&t->kept_node);
-	t->ir->kept_bytes -= t->scsi.buf.length;
-	t->ir->n_kept--;
+	count_out(t);
 	t->response->task = NULL;
 	t->response = NULL;
 	t->over = true;
@@ -83,7 +123,6 @@ static void keep(struct iscsi_task *t)
 {
 	struct arena_buf buf = t->scsi.buf;
 	struct iscsi_session *s = t->session;
-	struct iscsi_reactor *ir = t->ir;
 
 	ffp_unlink(t);
 	t->scsi.buf.n = 0;
@@ -95,29 +134,61 @@ static void keep(struct iscsi_task *t)
 	t->long_cdb = NULL;
 	t->submitted = false;
 	t->kept = true;
-	list_add_tail(&ir->kept, &t->kept_node);
-	ir->kept_bytes += buf.length;
-	ir->n_kept++;
+	count_in(t);
 	if (s && s->fence.state != FENCE_OPEN)
 		ffp_fence_look(s);
 }
 
-void recovery_spare(struct iscsi_reactor *ir)
-{
-	struct list *first;
-
-	while (arena_has_waiters(arena_of(ir)) && (first = list_first(&ir->kept)))
-		kept_end(list_entry(first, struct iscsi_task, kept_node));
-}
-
-static void limit_kept(struct iscsi_reactor *ir)
+static size_t part_of_buffers(const struct iscsi_reactor *ir, size_t part)
 {
 	void *base;
 	size_t bytes;
 
 	arena_memory(arena_of(ir), &base, &bytes);
-	while (ir->kept_bytes > bytes / KEPT_PART || ir->n_kept > KEPT_TASKS)
-		kept_end(list_entry(list_first(&ir->kept), struct iscsi_task, kept_node));
+	return bytes / part;
+}
+
+/* The oldest of a connection that keeps more than its share. There is one as long as all together
+ * keep more; those that were looked at before it come last from now on. */
+static struct iscsi_task *over_share(struct iscsi_reactor *ir, size_t bytes, unsigned tasks)
+{
+	for (;;) {
+		struct list *first = list_first(&ir->keepers);
+		struct conn_kept *k = list_entry(first, struct conn_kept, node);
+
+		if ((ir->kept_bytes > bytes && k->bytes > bytes / ir->n_keepers) ||
+		    (ir->n_kept > tasks && k->n > tasks / ir->n_keepers))
+			return list_entry(list_first(&k->tasks), struct iscsi_task, kept_node);
+		list_del(first);
+		list_add_tail(&ir->keepers, first);
+	}
+}
+
+static bool buffers_wanted(const struct iscsi_reactor *ir)
+{
+	return ir->n_kept && arena_has_waiters(arena_of(ir));
+}
+
+void recovery_spare(struct iscsi_reactor *ir)
+{
+	size_t floor = part_of_buffers(ir, KEPT_FLOOR);
+
+	while (buffers_wanted(ir) && ir->kept_bytes > floor)
+		kept_end(over_share(ir, floor, KEPT_TASKS));
+}
+
+void recovery_give_up(struct iscsi_reactor *ir)
+{
+	while (buffers_wanted(ir))
+		kept_end(over_share(ir, 0, 0));
+}
+
+static void limit_kept(struct iscsi_reactor *ir)
+{
+	size_t most = part_of_buffers(ir, KEPT_PART);
+
+	while (ir->kept_bytes > most || ir->n_kept > KEPT_TASKS)
+		kept_end(over_share(ir, most, KEPT_TASKS));
 	recovery_spare(ir);
 }
 

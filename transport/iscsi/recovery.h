@@ -25,8 +25,10 @@ void recovery_forget(struct iscsi_conn *c);
 void recovery_send_again(struct iscsi_pdu *p);
 /* A kept task, nothing refers to it: buffer and task to the pools. */
 void recovery_give_back(struct iscsi_task *t);
-/* Somebody waits for buffers: gives up what is kept, the oldest first. */
+/* Somebody waits for buffers: gives up what is kept, but for a small share of each connection. */
 void recovery_spare(struct iscsi_reactor *ir);
+/* Somebody has waited for long: gives up everything, as far as it serves. */
+void recovery_give_up(struct iscsi_reactor *ir);
 
 /* snack.c */
 uint8_t snack_check(struct iscsi_conn *c, const struct iscsi_rx *rx);

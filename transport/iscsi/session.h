@@ -148,7 +148,7 @@ struct iscsi_task {
 	uint32_t data_in_pdus;    /* sent; counted by the transport, for ExpDataSN */
 	bool kept;                /* its status is sent, its data stays for a SNACK (recovery.c) */
 	uint32_t snack_tag;       /* of an R-Data SNACK, for the response */
-	struct list kept_node;    /* ir->kept */
+	struct list kept_node;    /* conn->kept.tasks */
 	uint8_t refusal;          /* enum scsi_status of a task that was not submitted */
 	struct scsi_sense failure;
 	struct iscsi_pdu *response; /* queued with the transport */

@@ -61,10 +61,15 @@ static void look_at(struct iscsi_conn *c)
 static void look(struct reactor_timer *timer)
 {
 	struct iscsi_reactor *ir = container_of(timer, struct iscsi_reactor, stall);
+	const struct arena_waiter *first =
+	    arena_first_waiter(reactor_slot(ir->reactor, REACTOR_ARENA));
 	struct list *pos, *next;
 
-	if (!arena_has_waiters(reactor_slot(ir->reactor, REACTOR_ARENA)))
+	if (!first)
 		return; /* stall_watch begins anew */
+	if (first == ir->waits)
+		recovery_give_up(ir);
+	ir->waits = first;
 	list_for_each_safe (pos, next, &ir->conns) {
 		struct iscsi_conn *c = list_entry(pos, struct iscsi_conn, node);
 
@@ -86,6 +91,9 @@ void stall_watch(struct iscsi_reactor *ir)
 	if (!arena || !arena_has_waiters(arena))
 		return;
 	recovery_spare(ir);
-	if (list_empty(&ir->stall.node))
+	if (!list_empty(&ir->stall.node))
+		return;
+	ir->waits = arena_first_waiter(arena);
+	if (ir->waits)
 		reactor_timer_arm(ir->reactor, &ir->stall, LOOK_MS);
 }

@@ -209,25 +209,6 @@ static void long_retention(struct iscsi_policy *p)
 	p->targets[0].keys.max_connections = 4;
 }
 
-static struct fake_initiator come_back(struct fake_initiator *i, uint16_t cid, const char *keys)
-{
-	struct fake_initiator next = fake_initiator(&rig.net);
-	char text[512];
-	struct fake_pdu *p;
-
-	next.tsih = i->tsih;
-	next.cid = cid;
-	next.cmdsn = i->cmdsn;
-	next.itt = 500;
-	memcpy(next.isid, i->isid, sizeof(next.isid));
-	snprintf(text, sizeof(text), FAKE_NORMAL "%s", keys);
-	p = fake_login(&next, FAKE_OP_FFP, text);
-	ck_assert_msg(!fake_status(p), "%04x", fake_status(p));
-	ck_assert_uint_eq(get_be16(p->bhs + 14), i->tsih);
-	free(p);
-	return next;
-}
-
 /* Time2Retain: the session waits and goes on under its TSIH, with its CmdSN and its nexus. */
 START_TEST(continued)
 {
@@ -239,7 +220,7 @@ START_TEST(continued)
 	fake_hang_up(i.fc);
 	ck_assert_uint_eq(sessions(), 1);
 	ck_assert_uint_eq(tasks(), 0); /* level 0: its tasks are gone */
-	again = come_back(&i, 0, "");
+	again = rig_join(&i, 0, "");
 	ck_assert_uint_eq(sessions(), 1);
 	ck_assert_uint_eq(attention(&again), 0x06477f); /* no nexus loss */
 	ck_assert_uint_eq(attention(&again), 0);
@@ -280,7 +261,7 @@ START_TEST(connection_reinstated)
 	rig_start(&rig, NULL);
 	i = rig_login(&rig, NULL);
 	write_blocks(&i, 0, 8, false);
-	again = come_back(&i, 0, "");
+	again = rig_join(&i, 0, "");
 	ck_assert(fake_closed(i.fc));
 	ck_assert_uint_eq(sessions(), 1);
 	ck_assert_uint_eq(tasks(), 0);
@@ -299,7 +280,7 @@ START_TEST(two_connections)
 
 	rig_start(&rig, long_retention);
 	one = rig_login(&rig, "MaxConnections=2\nInitialR2T=No\n");
-	two = come_back(&one, 7, "MaxConnections=2\nInitialR2T=No\n");
+	two = rig_join(&one, 7, "MaxConnections=2\nInitialR2T=No\n");
 	ck_assert_uint_eq(one.fc->c->session->n_conns, 2);
 	ck_assert_ptr_eq(one.fc->c->session, two.fc->c->session);
 	rig_read10(cdb, 0, 1);
@@ -354,7 +335,7 @@ START_TEST(session_closed)
 
 	rig_start(&rig, long_retention);
 	one = rig_login(&rig, "MaxConnections=2\n");
-	two = come_back(&one, 7, "MaxConnections=2\n");
+	two = rig_join(&one, 7, "MaxConnections=2\n");
 	rig_read10(cdb, 0, 1);
 	q.cmdsn = one.cmdsn + 1;
 	ck_assert_ptr_null(rig_command(&two, &q));
