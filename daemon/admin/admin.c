@@ -7,6 +7,7 @@
  */
 #include "daemon/admin/admin.h"
 #include "daemon/admin/request.h"
+#include "daemon/base/acceptor.h"
 #include "daemon/base/log.h"
 #include "daemon/base/text.h"
 #include "daemon/daemon.h"
@@ -25,13 +26,11 @@
 #define LINE_MAX_BYTES  (1u << 20)
 #define CONNECTIONS_MAX 64
 #define READERS_MAX     48 /* the rest is for those who may change things */
-#define PAUSE_MS        500
 #define NO_GROUP        ((gid_t)-1)
 
 struct admin {
 	struct daemon *daemon;
-	struct reactor_fd listener;
-	struct reactor_timer pause; /* no descriptors are left: accepting rests */
+	struct acceptor acceptor;
 	struct list conns;
 	unsigned n_conns;
 	gid_t changers, readers; /* NO_GROUP: there is no such group */
@@ -323,39 +322,18 @@ static void accepted(struct admin *a, int fd)
 	}
 }
 
-static void go_on_listening(struct reactor_timer *t)
+static void take(struct acceptor *acceptor, int fd, const struct sockaddr_storage *peer)
 {
-	struct admin *a = list_entry(t, struct admin, pause);
-
-	reactor_fd_mod(a->daemon->control, &a->listener, EPOLLIN);
+	(void)peer;
+	accepted(list_entry(acceptor, struct admin, acceptor), fd);
 }
 
-/* The caller waits in the queue and would wake us for ever. */
-static void rest(struct admin *a, int error)
+static void starved(struct acceptor *acceptor, int error)
 {
+	(void)acceptor;
 	log_peer(LOG_ADMIN, LOG_LEVEL_WARN,
 		 "no administrative connection can be accepted: %s; trying again",
 		 text_errno(error));
-	reactor_fd_mod(a->daemon->control, &a->listener, 0);
-	reactor_timer_arm(a->daemon->control, &a->pause, PAUSE_MS);
-}
-
-static void listener_ready(struct reactor_fd *rfd, uint32_t events)
-{
-	struct admin *a = list_entry(rfd, struct admin, listener);
-
-	(void)events;
-	for (unsigned i = 0; i < CONNECTIONS_MAX; i++) {
-		int fd = accept4(rfd->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (fd >= 0) {
-			accepted(a, fd);
-			continue;
-		}
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-			rest(a, errno);
-		return;
-	}
 }
 
 static gid_t group_id(const char *name)
@@ -448,7 +426,9 @@ int admin_start(struct daemon *d, int inherited_fd)
 		return -ENOMEM;
 	a->daemon = d;
 	list_init(&a->conns);
-	reactor_timer_init(&a->pause, go_on_listening);
+	acceptor_init(&a->acceptor);
+	a->acceptor.taken = take;
+	a->acceptor.starved = starved;
 	a->changers = group_id("hawser-admin");
 	a->readers = group_id("hawser");
 	fd = inherited_fd >= 0 ? inherited_fd : listen_at(a, path);
@@ -458,10 +438,8 @@ int admin_start(struct daemon *d, int inherited_fd)
 		free(a);
 		return fd;
 	}
-	a->listener.fd = fd;
-	a->listener.ready = listener_ready;
 	d->admin = a;
-	return reactor_fd_add(d->control, &a->listener, EPOLLIN);
+	return acceptor_start(&a->acceptor, d->control, fd);
 }
 
 void admin_remove_socket(struct admin *a)
@@ -484,9 +462,7 @@ void admin_stop(struct admin *a)
 		c->busy = false;
 		conn_close(c);
 	}
-	reactor_timer_disarm(&a->pause);
-	reactor_fd_del(a->daemon->control, &a->listener);
-	close(a->listener.fd);
+	acceptor_stop(&a->acceptor);
 	admin_remove_socket(a);
 	a->daemon->admin = NULL;
 	free(a);

@@ -36,7 +36,7 @@ static void begin_all(struct isns *i)
 		isns_server_begin(list_entry(l, struct isns_server, node));
 }
 
-/* A round that is under way ends first: anybody can send notices, as often as he likes. */
+/* A round that is under way ends first: notices come as often as a server likes. */
 static void repair(struct reactor_timer *timer)
 {
 	struct isns *i = list_entry(timer, struct isns, repair);
@@ -64,6 +64,35 @@ static void removed(struct isns_notices *n)
 		reactor_timer_arm(i->control, &i->repair, REPAIR_MS);
 }
 
+/* IPv4 as IPv6 writes it: the listening socket is of both families. The scope of a link-local
+ * address is not compared, it may be left out in the configuration. */
+static struct in6_addr address_of(const struct sockaddr_storage *a)
+{
+	const struct sockaddr_in *v4 = (const void *)a;
+	struct in6_addr mapped = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+
+	if (a->ss_family == AF_INET6)
+		return ((const struct sockaddr_in6 *)(const void *)a)->sin6_addr;
+	memcpy(&mapped.s6_addr[12], &v4->sin_addr, 4);
+	return mapped;
+}
+
+static bool from_server(struct isns_notices *n, const struct sockaddr_storage *peer)
+{
+	struct isns *i = list_entry(n, struct isns, notices);
+	struct in6_addr who = address_of(peer);
+	struct list *l;
+
+	list_for_each (l, &i->servers) {
+		struct isns_server *s = list_entry(l, struct isns_server, node);
+		struct in6_addr server = address_of(&s->address);
+
+		if (IN6_ARE_ADDR_EQUAL(&who, &server))
+			return true;
+	}
+	return false;
+}
+
 int isns_start(struct reactor *control, struct isns **ret)
 {
 	struct isns *i = calloc(1, sizeof(*i));
@@ -73,8 +102,9 @@ int isns_start(struct reactor *control, struct isns **ret)
 	i->control = control;
 	list_init(&i->servers);
 	reactor_timer_init(&i->repair, repair);
-	i->notices.rfd.fd = -1;
+	acceptor_init(&i->notices.acceptor);
 	i->notices.removed = removed;
+	i->notices.from_server = from_server;
 	*ret = i;
 	return 0;
 }
@@ -159,13 +189,14 @@ static void set_servers(struct isns *i, const char *list)
 		i->n++;
 	}
 	i->n -= free_all(&before);
+	isns_notices_review(&i->notices);
 }
 
 static void listen_for_notices(struct isns *i)
 {
 	if (!i->n)
 		isns_notices_stop(&i->notices);
-	else if (i->notices.rfd.fd < 0 && isns_notices_start(&i->notices, i->control))
+	else if (i->notices.acceptor.rfd.fd < 0 && isns_notices_start(&i->notices, i->control))
 		log_warn(LOG_DAEMON, "no port to hear of iSNS servers; they are only told");
 }
 
@@ -284,7 +315,7 @@ void isns_look(const struct isns *i, struct isns_view *ret)
 	if (!i)
 		return;
 	ret->plan = i->plan;
-	ret->port = i->notices.rfd.fd >= 0 ? i->notices.port : 0;
+	ret->port = i->notices.acceptor.rfd.fd >= 0 ? i->notices.port : 0;
 	ret->n_scn = i->notices.n_scn;
 	ret->n_esi = i->notices.n_esi;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/isns/notice.h"
+#include "daemon/base/log.h"
+#include "daemon/base/text.h"
+#include "transport/portal.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -93,23 +96,43 @@ static struct isns_notice_conn *place(struct isns_notices *n)
 	return oldest;
 }
 
-static void acceptable(struct reactor_fd *rfd, uint32_t events)
+static void take(struct acceptor *a, int fd, const struct sockaddr_storage *peer)
 {
-	struct isns_notices *n = list_entry(rfd, struct isns_notices, rfd);
-	int fd = accept4(rfd->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct isns_notices *n = list_entry(a, struct isns_notices, acceptor);
 	struct isns_notice_conn *c;
+	char text[64];
 
-	(void)events;
-	if (fd < 0)
+	if (!n->from_server(n, peer)) {
+		portal_format(peer, text, sizeof(text));
+		log_peer(LOG_DAEMON, LOG_LEVEL_WARN,
+			 "%s: an iSNS notice is refused: that is no address of isns_servers", text);
+		close(fd);
 		return;
+	}
 	c = place(n);
 	c->rfd = (struct reactor_fd){ .fd = fd, .ready = readable };
+	c->peer = *peer;
 	c->begun_ms = reactor_now_ms(n->reactor);
 	c->got = 0;
 	if (reactor_fd_add(n->reactor, &c->rfd, EPOLLIN)) {
 		close(fd);
 		c->rfd.fd = -1;
 	}
+}
+
+static void starved(struct acceptor *a, int error)
+{
+	(void)a;
+	log_peer(LOG_DAEMON, LOG_LEVEL_WARN, "no iSNS notice can be accepted: %s; trying again",
+		 text_errno(error));
+}
+
+void isns_notices_review(struct isns_notices *n)
+{
+	for (unsigned i = 0; i < NOTICE_CONNS; i++)
+		if (n->acceptor.rfd.fd >= 0 && n->conns[i].rfd.fd >= 0 &&
+		    !n->from_server(n, &n->conns[i].peer))
+			hang_up(&n->conns[i]);
 }
 
 /* A socket of both families; where there is no IPv6, of one. */
@@ -140,7 +163,8 @@ int isns_notices_start(struct isns_notices *n, struct reactor *r)
 	int fd = open_socket();
 
 	n->reactor = r;
-	n->rfd = (struct reactor_fd){ .fd = fd, .ready = acceptable };
+	n->acceptor.taken = take;
+	n->acceptor.starved = starved;
 	for (unsigned i = 0; i < NOTICE_CONNS; i++) {
 		n->conns[i].rfd.fd = -1;
 		n->conns[i].notices = n;
@@ -148,9 +172,8 @@ int isns_notices_start(struct isns_notices *n, struct reactor *r)
 	if (fd < 0)
 		return -EADDRNOTAVAIL;
 	if (listen(fd, NOTICE_CONNS) || getsockname(fd, (struct sockaddr *)&a, &length) ||
-	    reactor_fd_add(r, &n->rfd, EPOLLIN)) {
+	    acceptor_start(&n->acceptor, r, fd)) {
 		close(fd);
-		n->rfd.fd = -1;
 		return -EADDRNOTAVAIL;
 	}
 	n->port = ntohs(a.sin6_port);
@@ -159,11 +182,9 @@ int isns_notices_start(struct isns_notices *n, struct reactor *r)
 
 void isns_notices_stop(struct isns_notices *n)
 {
-	if (n->rfd.fd < 0)
+	if (n->acceptor.rfd.fd < 0)
 		return;
 	for (unsigned i = 0; i < NOTICE_CONNS; i++)
 		hang_up(&n->conns[i]);
-	reactor_fd_del(n->reactor, &n->rfd);
-	close(n->rfd.fd);
-	n->rfd.fd = -1;
+	acceptor_stop(&n->acceptor);
 }

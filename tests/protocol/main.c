@@ -75,6 +75,7 @@ static const struct {
 	{ "replay", replay_suite },
 	{ "snack", snack_suite },
 	{ "snack_status", snack_status_suite },
+	{ "snack_mcs", snack_mcs_suite },
 	{ "lost", lost_suite },
 	{ "fuzz", fuzz_suite },
 };

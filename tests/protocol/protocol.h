@@ -140,7 +140,7 @@ suite_fn atomic_suite, login_suite, login_refused_suite, login_text_suite, keys_
 suite_fn mcs_login_suite, mcs_io_suite, mcs_loss_suite;
 suite_fn reserve_suite, kept_suite, alua_suite;
 suite_fn tmf_sam5_suite, tmf_wait_suite;
-suite_fn snack_suite, snack_status_suite, lost_suite;
+suite_fn snack_suite, snack_status_suite, snack_mcs_suite, lost_suite;
 suite_fn stuck_suite, churn_suite, show_suite;
 void add_rows(TCase *c, const TTest *test, int rows);
 #define add(c, test)             add_rows(c, test, 1)

@@ -3,6 +3,7 @@
  * Listening: the control reactor accepts, the reactor with the fewest connections serves.
  */
 #include "transport/tcp/listen.h"
+#include "daemon/base/acceptor.h"
 #include "daemon/base/log.h"
 #include "daemon/base/reactor.h"
 #include "daemon/base/text.h"
@@ -11,16 +12,13 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#define ACCEPT_PER_TURN 64
-#define PAUSE_MS        200 /* after running out of descriptors */
-#define BACKLOG         1024
+#define BACKLOG 1024
 
 struct tcp_listener {
-	struct reactor_fd rfd;
-	struct reactor_timer pause;
+	struct acceptor acceptor;
 	struct portal *portal;
 };
 
@@ -59,43 +57,16 @@ static void hand_over(struct portal *p, int fd, const struct sockaddr_storage *p
 	reactor_send(a->reactor, &a->msg);
 }
 
-static void resume(struct reactor_timer *timer)
+static void take(struct acceptor *a, int fd, const struct sockaddr_storage *peer)
 {
-	struct tcp_listener *l = container_of(timer, struct tcp_listener, pause);
-
-	reactor_fd_mod(l->portal->control, &l->rfd, EPOLLIN);
+	hand_over(container_of(a, struct tcp_listener, acceptor)->portal, fd, peer);
 }
 
-/* Out of descriptors or memory: a level-triggered socket would spin, so it rests for a moment. */
-static void rest(struct tcp_listener *l, int err)
+static void starved(struct acceptor *a, int error)
 {
 	log_peer(LOG_TCP, LOG_LEVEL_ERROR,
 		 "portal %s: cannot accept: %s; new connections wait (raise LimitNOFILE?)",
-		 l->portal->text, text_errno(err));
-	reactor_fd_mod(l->portal->control, &l->rfd, 0);
-	reactor_timer_arm(l->portal->control, &l->pause, PAUSE_MS);
-}
-
-static void acceptable(struct reactor_fd *rfd, uint32_t events)
-{
-	struct tcp_listener *l = container_of(rfd, struct tcp_listener, rfd);
-
-	(void)events;
-	for (unsigned i = 0; i < ACCEPT_PER_TURN; i++) {
-		struct sockaddr_storage peer = { .ss_family = AF_UNSPEC };
-		socklen_t length = sizeof(peer);
-		int fd = accept4(rfd->fd, (struct sockaddr *)&peer, &length,
-				 SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (fd >= 0) {
-			hand_over(l->portal, fd, &peer);
-			continue;
-		}
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-			rest(l, errno);
-		if (errno != ECONNABORTED && errno != EINTR)
-			return;
-	}
+		 container_of(a, struct tcp_listener, acceptor)->portal->text, text_errno(error));
 }
 
 static int open_socket(const struct portal *p)
@@ -145,9 +116,10 @@ int tcp_listen(struct portal *p)
 	}
 	learn_address(p, fd);
 	l->portal = p;
-	l->rfd = (struct reactor_fd){ .fd = fd, .ready = acceptable };
-	reactor_timer_init(&l->pause, resume);
-	err = reactor_fd_add(p->control, &l->rfd, EPOLLIN);
+	acceptor_init(&l->acceptor);
+	l->acceptor.taken = take;
+	l->acceptor.starved = starved;
+	err = acceptor_start(&l->acceptor, p->control, fd);
 	if (err) {
 		close(fd);
 		free(l);
@@ -165,8 +137,6 @@ void tcp_unlisten(struct portal *p)
 	if (!l)
 		return;
 	p->listener = NULL;
-	reactor_timer_disarm(&l->pause);
-	reactor_fd_del(p->control, &l->rfd);
-	close(l->rfd.fd);
+	acceptor_stop(&l->acceptor);
 	free(l);
 }

@@ -322,17 +322,25 @@ START_TEST(bad_servers)
 }
 END_TEST
 
-/* Connects to where notices are heard. */
-static int notice_socket(void)
+/* Connects from 127.0.0.`last` to where notices are heard. */
+static int notice_from(uint32_t last)
 {
 	struct isns_view v;
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in from = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(0x7f000000 + last) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
+	ck_assert_int_eq(bind(fd, (void *)&from, sizeof(from)), 0);
 	isns_look(isns, &v);
 	a.sin_port = htons(v.port);
 	ck_assert_int_eq(connect(fd, (void *)&a, sizeof(a)), 0);
 	return fd;
+}
+
+static int notice_socket(void)
+{
+	return notice_from(1);
 }
 
 /* The answer's bytes; 0: it was hung up, -1: there is none. */
@@ -348,10 +356,10 @@ static ssize_t hear(int fd, const void *bytes, size_t n, uint8_t out[static 256]
 	return got;
 }
 
+static const uint8_t esi[] = { 0, 1, 0, 13, 0, 8, 0x4c, 0, 0, 7, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0 };
+
 START_TEST(notices)
 {
-	static const uint8_t esi[] = { 0, 1, 0, 13, 0, 8, 0x4c, 0, 0, 7,
-				       0, 0, 0, 0,  0, 4, 0,    0, 0, 0 };
 	static const uint8_t scn[] = { 0, 1, 0, 8,  0, 24, 0x4c, 0, 0,   9,   0,   0,
 				       0, 0, 0, 32, 0, 0,  0,    4, 'i', 'q', 'n', 0,
 				       0, 0, 0, 35, 0, 0,  0,    4, 0,   0,   0,   0x10 };
@@ -388,6 +396,47 @@ START_TEST(notices)
 }
 END_TEST
 
+/* Closed without an answer. */
+static void check_unheard(int fd)
+{
+	uint8_t byte;
+	ssize_t got = -1;
+
+	for (unsigned i = 0; i < 2000 && got < 0; i++) {
+		reactor_turn(control, 1);
+		pump();
+		got = recv(fd, &byte, 1, MSG_DONTWAIT);
+		if (got < 0 && errno == ECONNRESET)
+			got = 0;
+	}
+	ck_assert_int_eq(got, 0);
+	close(fd);
+}
+
+/* Only servers are listened to, and those only as long as they are configured. */
+START_TEST(notices_of_others)
+{
+	struct iscsi_policy *p = policy(1);
+	uint8_t out[256];
+	struct isns_view v;
+	int fd;
+
+	tell(1);
+	check_unheard(notice_from(7));
+	fd = notice_from(1);
+	ck_assert_int_eq(hear(fd, esi, sizeof(esi), out), 24);
+	isns_look(isns, &v);
+	ck_assert_uint_eq(v.n_esi, 1);
+	snprintf(servers, sizeof(servers), "127.0.0.7:%u", fake.port);
+	isns_update(isns, p, &settings);
+	policy_unref(p);
+	check_unheard(fd);
+	fd = notice_from(7);
+	ck_assert_int_eq(hear(fd, esi, sizeof(esi), out), 24);
+	close(fd);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("daemon/isns");
@@ -402,6 +451,7 @@ int main(void)
 	tcase_add_test(t, rounds);
 	tcase_add_test(t, bad_servers);
 	tcase_add_test(t, notices);
+	tcase_add_test(t, notices_of_others);
 	suite_add_tcase(s, t);
 	return unit_end(r);
 }
