@@ -6,6 +6,7 @@
 # through it.  Emulated, so that it runs anywhere.
 # shellcheck source=tests/lib/hawserd.sh
 . "$(dirname "$0")/../lib/hawserd.sh"
+covers fault-Q16
 need qemu-system-x86_64 gcc ld
 
 secret="one-way-secret-1"

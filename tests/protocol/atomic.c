@@ -157,7 +157,7 @@ START_TEST(one_after_the_other)
 	struct ini *i[SESSIONS];
 	uint64_t word, end;
 
-	COVERS("SB-017 SB-020 SB-036 SP-016");
+	COVERS("SB-017 SB-020 SB-036 SP-016 fault-E10");
 	for (unsigned s = 0; s < SESSIONS; s++) {
 		i[s] = session(T_MAIN);
 		ready(i[s], lun);
@@ -188,7 +188,7 @@ START_TEST(counter)
 	struct ini *i[SESSIONS];
 	uint64_t won = 0;
 
-	COVERS("SB-017");
+	COVERS("SB-017 fault-E09");
 	for (unsigned s = 0; s < SESSIONS; s++) {
 		i[s] = session(T_MAIN);
 		ready(i[s], LUN_FILE);

@@ -75,6 +75,44 @@ START_TEST(linux_order)
 }
 END_TEST
 
+/* How ESXi claims a disk, and asks what may be left to it (VAAI). */
+START_TEST(esx_claims)
+{
+	COVERS("fault-Q04");
+	static const char *const offered[] = {
+		"a3 0c 01 89 00 00 00 00 02 00 00 00", /* COMPARE AND WRITE */
+		"a3 0c 01 93 00 00 00 00 02 00 00 00", /* WRITE SAME(16) */
+		"a3 0c 01 42 00 00 00 00 02 00 00 00", /* UNMAP */
+	};
+	struct ini *i = session(T_MAIN);
+
+	ready(i, LUN_FILE);
+	ask(i, LUN_FILE, "12 00 00 00 24 00", 36);
+	ck_assert(data[0] == 0 && data[2] >= 5);
+	ask(i, LUN_FILE, "12 01 00 00 ff 00", 255);
+	ck_assert(memchr(data + 4, 0x80, data[3]) && memchr(data + 4, 0xb0, data[3]));
+	ck_assert_uint_gt(ask(i, LUN_FILE, "12 01 80 00 ff 00", 255), 4);
+	ck_assert_uint_gt(ask(i, LUN_FILE, "12 01 83 00 ff 00", 255), 4);
+	ask(i, LUN_FILE, "12 01 b0 00 ff 00", 255);
+	ck_assert_uint_gt(data[5], 0);                /* MAXIMUM COMPARE AND WRITE LENGTH */
+	ck_assert_uint_gt(get_be32(data + 20), 0);    /* MAXIMUM UNMAP LBA COUNT */
+	ck_assert_uint_le(get_be32(data + 28), 2048); /* granularity: 1 MiB for VMFS 6 */
+	ask(i, LUN_FILE, "12 01 b1 00 ff 00", 255);
+	ask(i, LUN_FILE, "12 01 b2 00 ff 00", 255);
+	ck_assert_uint_eq(data[5] & 0x80, 0x80); /* LBPU */
+	ask(i, 0, "a0 00 00 00 00 00 00 00 10 00 00 00", 4096);
+	ask(i, LUN_FILE, "1a 00 08 00 ff 00", 255);
+	ask(i, LUN_FILE, "1a 00 0a 00 ff 00", 255);
+	ask(i, LUN_FILE, "5a 00 3f ff 00 00 00 00 ff 00", 255);
+	ask(i, LUN_FILE, "9e 10 00 00 00 00 00 00 00 00 00 00 00 20 00 00", 32);
+	ck_assert_uint_eq(data[14] & 0xc0, 0xc0); /* LBPME, LBPRZ */
+	for (size_t n = 0; n < sizeof(offered) / sizeof(offered[0]); n++) {
+		ask(i, LUN_FILE, offered[n], 512);
+		ck_assert_msg((data[1] & 7) == 3, "%s", offered[n]);
+	}
+}
+END_TEST
+
 START_TEST(report_luns)
 {
 	COVERS("P-066 fault-E03");
@@ -105,7 +143,7 @@ END_TEST
 /* The identity is the same by each portal, and that of another unit is another one. */
 START_TEST(identity)
 {
-	COVERS("N-010 N-013");
+	COVERS("N-010 N-013 fault-E18");
 	struct ini *i = session(T_MAIN), *j = connect_to(server.port2);
 	uint8_t lun0[64], other[64];
 	uint32_t n;
@@ -261,6 +299,7 @@ END_TEST
 void scsi_suite(TCase *c)
 {
 	add(c, linux_order);
+	add(c, esx_claims);
 	add(c, report_luns);
 	add(c, identity);
 	add(c, capacities);

@@ -188,7 +188,7 @@ END_TEST
 /* A reset that waits for its store, and a host that loses patience and logs in again. */
 START_TEST(reset_then_login)
 {
-	COVERS("fault-D03 S-005 S-006");
+	COVERS("fault-D03 fault-Q08 S-005 S-006");
 	struct ini *a = user(), *next;
 	struct bhs_tmf_request h;
 	static uint8_t block[512];
@@ -273,7 +273,7 @@ static unsigned until_pong(struct ini *i, uint32_t itt, const uint8_t *data)
  */
 START_TEST(pings_of_a_busy_target)
 {
-	COVERS("P-030 fault-D11");
+	COVERS("P-030 fault-D11 fault-Q03");
 	struct ini *i = session_keys(T_MAIN, USUAL("65536", "Yes", "No"));
 	unsigned ended = 0, pings = 0;
 	struct bhs_scsi_command h;

@@ -149,7 +149,7 @@ static bool answers_task(struct ini *i, uint32_t itt, int ms)
 
 START_TEST(reach)
 {
-	COVERS("E-036 E-037 E-041 E-042 E-026 E-061 E-033 P-147 fault-D08");
+	COVERS("E-036 E-037 E-041 E-042 E-026 E-061 E-033 P-147 fault-D08 fault-Q08");
 	const struct reach *r = &reaches[_i];
 	struct ini *a = session(T_RESET), *b = session(T_RESET);
 	uint32_t own, other, other_lun;

@@ -106,6 +106,7 @@ END_TEST
 
 START_TEST(logical_units)
 {
+	COVERS("fault-E18");
 	bad("lus = ( { name = \".a\"; type = \"ram\"; size = 512; } );", "begins with");
 	bad("lus = ( { name = \"a/b\"; type = \"ram\"; size = 512; } );", "begins with");
 	bad("lus = ( { name = \"a\"; type = \"ram\"; size = 512; },"

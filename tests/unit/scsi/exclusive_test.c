@@ -25,7 +25,7 @@ START_TEST(compare_equal)
 {
 	static const uint32_t lengths[] = { 1, 2, 127, 128 };
 
-	COVERS("SB-016 SB-018");
+	COVERS("SB-016 SB-018 fault-Q02");
 	for (int s = 0; s < 2; s++) {
 		fx_setup(stores[s]);
 		fill_medium(1);
@@ -35,6 +35,9 @@ START_TEST(compare_equal)
 			memcpy(data, fx_store->bytes + FX_AT(5), n);
 			fx_pattern(data + n, n, 100 + (unsigned)i);
 			fx_expect(compare_write(&fx_nexus[0], 5, lengths[i], data), 0, 0);
+			/* Who has lost the answer and tries again has not got it twice. */
+			fx_expect(compare_write(&fx_nexus[0], 5, lengths[i], data),
+				  SENSE_MISCOMPARE, 0x1d00);
 			ck_assert_mem_eq(fx_store->bytes + FX_AT(5), data + n, n);
 			others_untouched(5, lengths[i]);
 			ck_assert_uint_eq(fx_store->durable, (unsigned)i + 1);
@@ -51,7 +54,7 @@ START_TEST(compare_different)
 {
 	static const size_t bytes[] = { 0, 511, 512, FX_AT(64) + 3, FX_AT(128) - 1 };
 
-	COVERS("SB-018 SS-006");
+	COVERS("SB-018 SS-006 fault-E08");
 	fx_setup(FX_FILE);
 	fill_medium(1);
 	for (int i = 0; i < 5; i++) {

@@ -23,6 +23,30 @@ START_TEST(refused_moves_nothing)
 }
 END_TEST
 
+/* Firmware and ESXi ask for the mode pages before all else, and take NOT READY for a disk that
+ * never comes. */
+START_TEST(mode_sense_without_medium)
+{
+	COVERS("fault-Q05");
+	static const uint8_t cdbs[][10] = { { 0x1a, 0, 0x3f, 0, 192 },
+					    { 0x5a, 0, 0x08, 0, 0, 0, 0, 0, 192 } };
+	static const enum lu_not_ready states[] = { LU_READY, LU_STOPPED, LU_EJECTED, LU_NO_STORE };
+
+	fx_setup(BACKING_INLINE);
+	for (size_t s = 0; s < sizeof(states) / sizeof(states[0]); s++) {
+		lu_set_not_ready(fx_lu, states[s]);
+		for (int i = 0; i < 2; i++) {
+			struct fake_task *f = fx_task(&fx_nexus[0], cdbs[i], i ? 10 : 6);
+
+			fake_task_in(f, 192);
+			fx_expect(f, 0, 0);
+		}
+	}
+	lu_set_not_ready(fx_lu, LU_READY);
+	fx_teardown();
+}
+END_TEST
+
 START_TEST(unit_attention_first)
 {
 	COVERS("SU-001 SU-002 SU-004 SU-006 SA-002");
@@ -294,6 +318,7 @@ START_TEST(eject_and_load)
 }
 END_TEST
 
-UNIT_MAIN("scsi/exec", refused_moves_nothing, unit_attention_first, unit_attention_before_faults,
-	  reservation_bits, absent_lun, read_only, not_ready, task_set_full, aca_without_aca,
-	  short_parameter_list, data_failed, bad_commands, eject_and_load)
+UNIT_MAIN("scsi/exec", refused_moves_nothing, mode_sense_without_medium, unit_attention_first,
+	  unit_attention_before_faults, reservation_bits, absent_lun, read_only, not_ready,
+	  task_set_full, aca_without_aca, short_parameter_list, data_failed, bad_commands,
+	  eject_and_load)
