@@ -75,6 +75,31 @@ START_TEST(ram_is_thin)
 }
 END_TEST
 
+/* Reading takes no memory, and does not make a hole something that is allocated. */
+START_TEST(ram_holes_stay_holes)
+{
+	struct backing_extent e[4];
+	struct try t = {
+		.io = { .kind = BACKING_EXTENTS, .length = 4 * MIB, .extents = e, .max_extents = 4 }
+	};
+	struct rig r;
+	char *at;
+
+	start(&r, "ram", 64 * MIB);
+	at = backing_map(r.q, 0, 4 * MIB, true);
+	ck_assert_ptr_nonnull(at);
+	memset(at, 1, 2 * MIB);
+	ck_assert_int_eq(do_plain(&r, BACKING_TRIM, MIB, MIB), 0);
+	ck_assert(is_zero(at + MIB, 3 * MIB)); /* looked at */
+	try_submit(&r, &t);
+	ck_assert_int_eq(try_wait(&r, &t), 0);
+	ck_assert_uint_eq(t.io.n_extents, 2);
+	ck_assert(e[0].allocated && e[0].length == MIB);
+	ck_assert(!e[1].allocated && e[1].length == 3 * MIB);
+	rig_end(&r);
+}
+END_TEST
+
 START_TEST(size_must_be_given_and_fit)
 {
 	struct backing_params p = { .type = "ram", .block_size = 512 };
@@ -107,6 +132,7 @@ static Suite *suite(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, null_forgets);
 	tcase_add_test(tc, ram_is_thin);
+	tcase_add_test(tc, ram_holes_stay_holes);
 	tcase_add_test(tc, size_must_be_given_and_fit);
 	suite_add_tcase(s, tc);
 	return s;
