@@ -84,6 +84,18 @@ static void build_read_errors(const struct scsi_request *rq, struct log_writer *
 	put_counter(w, TOTAL_UNCORRECTED_ERRORS, n.errors - n.write_errors);
 }
 
+/* Self-test results, SPC-4 7.3.19: twenty, none of a test that is kept. */
+enum { SELF_TESTS = 20, SELF_TEST_LENGTH = 16 };
+
+static void build_self_tests(const struct scsi_request *rq, struct log_writer *w)
+{
+	static const uint8_t none[SELF_TEST_LENGTH];
+
+	(void)rq;
+	for (unsigned code = 1; code <= SELF_TESTS; code++)
+		put_parameter(w, (uint16_t)code, LOG_LIST, none, sizeof(none));
+}
+
 /* Informational exceptions, SPC-4 7.3.11: none, and no thermometer. */
 static void build_exceptions(const struct scsi_request *rq, struct log_writer *w)
 {
@@ -103,7 +115,8 @@ static const struct log_page {
 } pages[] = {
 	{ 0x00, 0x00, build_pages }, /* supported log pages, SPC-4 7.3.18 */
 	{ 0x00, SUBPAGE_ALL, build_subpages }, { 0x02, 0x00, build_write_errors }, /* SPC-4 7.3.8 */
-	{ 0x03, 0x00, build_read_errors },     { 0x2f, 0x00, build_exceptions },
+	{ 0x03, 0x00, build_read_errors },     { 0x10, 0x00, build_self_tests },
+	{ 0x2f, 0x00, build_exceptions },
 };
 
 #define PAGES (sizeof(pages) / sizeof(pages[0]))

@@ -11,10 +11,27 @@ START_TEST(lists_of_pages)
 {
 	COVERS("SL-003 SL-004");
 	plan_setup();
-	ck_answer(LOG(0x00, 0x00), (const uint8_t[]){ 0x00, 0, 0, 4, 0x00, 0x02, 0x03, 0x2f }, 8);
+	ck_answer(LOG(0x00, 0x00), (const uint8_t[]){ 0x00, 0, 0, 5, 0x00, 0x02, 0x03, 0x10, 0x2f },
+		  9);
 	ck_answer(LOG(0x00, 0xff),
-		  (const uint8_t[]){ 0x40, 0xff, 0, 10, 0, 0, 0, 0xff, 0x02, 0, 0x03, 0, 0x2f, 0 },
-		  14);
+		  (const uint8_t[]){ 0x40, 0xff, 0, 12, 0, 0, 0, 0xff, 0x02, 0, 0x03, 0, 0x10, 0,
+				     0x2f, 0 },
+		  16);
+}
+END_TEST
+
+/* Parameters 1 to 20, all of zeros: no self-test is remembered. */
+START_TEST(self_tests)
+{
+	uint8_t want[4 + 400] = { 0x10, 0, 400 >> 8, 400 & 0xff };
+
+	plan_setup();
+	for (unsigned i = 0; i < 20; i++) {
+		want[4 + 20 * i + 1] = (uint8_t)(i + 1);
+		want[4 + 20 * i + 2] = 0x03;
+		want[4 + 20 * i + 3] = 16;
+	}
+	ck_answer(PLAN(0x4d, 0, 0x50, 0, 0, 0, 0, 2, 0), want, sizeof(want));
 }
 END_TEST
 
@@ -113,5 +130,5 @@ START_TEST(counters)
 }
 END_TEST
 
-UNIT_MAIN("scsi/log", lists_of_pages, listed_pages_and_no_others, bits_that_are_not_offered,
-	  allocation_length_cuts, parameter_pointer, counters)
+UNIT_MAIN("scsi/log", lists_of_pages, self_tests, listed_pages_and_no_others,
+	  bits_that_are_not_offered, allocation_length_cuts, parameter_pointer, counters)
