@@ -28,6 +28,7 @@ ram GetLBAStatus.UnmapSingle as on the thin unit; it runs on the 4kn unit
 block GetLBAStatus.UnmapSingle as on the thin unit; it runs on the 4kn unit
 4kn *.UnmapUnaligned a physical block has only one logical one
 4kn *.InvalidDataOutSize it asks for several logical blocks in a physical one
+block Sanitize.BlockErase a block device does not tell which of its blocks it has given back
 4kn ProutReserve.Access* it sends 512 bytes as a block of 4096, and that is refused
 any iSCSITMF.LUNResetSimpleAsync it fails unless both answers come in one read of its socket, which nothing makes sure
 '
