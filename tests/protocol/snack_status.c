@@ -30,6 +30,9 @@ START_TEST(status_again)
 	}
 	i->withholds = false;
 	ping(i);
+	ping(i); /* by which the answer to the one before is acknowledged */
+	send_snack(i, &(struct snack){ SNACK_STATUS, ISCSI_TAG_RESERVED, 0, 0, 0 });
+	expect_nothing(i);
 	send_snack(i, &(struct snack){ SNACK_STATUS, ISCSI_TAG_RESERVED, 0, statsn, 1 });
 	expect_reject(i, REJECT_PROTOCOL_ERROR);
 	send_snack(i, &(struct snack){ SNACK_STATUS, ISCSI_TAG_RESERVED, 0, i->exp_statsn + 9, 1 });

@@ -100,7 +100,9 @@ static int status(struct iscsi_conn *c, struct iscsi_rx *rx)
 
 	if (get_be32(h->ttt) != ISCSI_TAG_RESERVED || get_be32(h->itt) != ISCSI_TAG_RESERVED)
 		return pdu_reject_full(c, rx, REJECT_INVALID_PDU_FIELD);
-	if (all && !list_empty(&c->held))
+	if (all && list_empty(&c->held))
+		return 0; /* all that is not acknowledged (11.16.6), which is nothing */
+	if (all)
 		begin = list_entry(list_first(&c->held), struct iscsi_pdu, held_node)->statsn;
 	/* Those that are held have one number after the other, up to what was sent last. */
 	if (c->statsn - begin - 1 >= c->n_held || run > c->statsn - begin)
