@@ -84,6 +84,8 @@ static const struct refused {
 	{ "naa, short", "InitiatorName=naa.520\nTargetName=" T_MAIN, LOGIN_INITIATOR_ERROR },
 	{ "name with formats", "InitiatorName=iqn.2001-01.org:%n%s%n\nTargetName=" T_MAIN,
 	  LOGIN_INITIATOR_ERROR },
+	{ "target with formats", TEST_NAME "\nTargetName=iqn.2001-01.org:%n%s%n",
+	  LOGIN_INITIATOR_ERROR },
 };
 
 START_TEST(refuses)

@@ -189,8 +189,30 @@ START_TEST(one_that_waits)
 }
 END_TEST
 
+/* What it says of itself is no format, wherever that is shown. */
+START_TEST(formats_in_alias)
+{
+	COVERS("fault-B16");
+	static const char alias[] = "%n%s%99$n \x7f%";
+	char keys[64];
+	struct ini *i;
+	json_t *row;
+
+	snprintf(keys, sizeof(keys), "InitiatorAlias=%s", alias);
+	i = session_keys(T_MAIN, keys);
+	row = find(i);
+	ck_assert_ptr_nonnull(row);
+	ck_assert_str_eq(text(row, "initiator_alias"), alias);
+	json_decref(row);
+	row = show(id_of(i));
+	ck_assert_str_eq(text(row, "initiator_alias"), alias);
+	json_decref(row);
+}
+END_TEST
+
 void show_suite(TCase *c)
 {
+	add(c, formats_in_alias);
 	add(c, values_in_force);
 	add(c, commands_at_work);
 	add(c, one_that_waits);

@@ -413,6 +413,26 @@ static void check_unheard(int fd)
 	close(fd);
 }
 
+/* fault-B16: what a server says is never a format, nor anything else but bytes. */
+START_TEST(formats_in_notices)
+{
+	COVERS("fault-B16");
+	uint8_t scn[12 + 8 + 200] = { 0, 1, 0, 8, 0, 208, 0x4c, 0, 0, 9 }, out[256];
+	int fd;
+
+	put_be32(scn + 12, ISNS_NODE_NAME);
+	put_be32(scn + 16, 200);
+	for (unsigned n = 20; n < sizeof(scn); n += 4)
+		memcpy(scn + n, n % 8 ? "%n%s" : "%99$", 4);
+	tell(1);
+	fd = notice_socket();
+	ck_assert_int_gt(hear(fd, scn, sizeof(scn), out), 12);
+	ck_assert_mem_eq(out, "\0\1\x80\x08", 4);
+	ck_assert_int_eq(hear(fd, esi, sizeof(esi), out), 24);
+	close(fd);
+}
+END_TEST
+
 /* Only servers are listened to, and those only as long as they are configured. */
 START_TEST(notices_of_others)
 {
@@ -451,6 +471,7 @@ int main(void)
 	tcase_add_test(t, rounds);
 	tcase_add_test(t, bad_servers);
 	tcase_add_test(t, notices);
+	tcase_add_test(t, formats_in_notices);
 	tcase_add_test(t, notices_of_others);
 	suite_add_tcase(s, t);
 	return unit_end(r);
