@@ -72,6 +72,9 @@ struct nexus_neighbours {
 			    char ret_name[static SCSI_PORT_NAME]);
 	/* May an initiator of this name log in to the target at all? */
 	bool (*admits)(struct it_nexus *n, const char *initiator);
+	/* A task management function of another nexus is about to abort the tasks of this one of
+	 * its itls: the port may end some itself, and tell its initiator. Optional. */
+	void (*will_abort)(struct itl *itl);
 };
 
 struct it_nexus {

@@ -76,8 +76,11 @@ static bool is_target_reset(const struct scsi_tmf *tmf)
  * who has heard of the reset may reserve again, and keeps that. */
 static void reset_itl(struct itl *itl, void *arg)
 {
+	const struct nexus_neighbours *near = itl->nexus->neighbours;
 	struct scsi_tmf *tmf = arg;
 
+	if (itl->nexus != tmf->nexus && itl->ntasks && near && near->will_abort)
+		near->will_abort(itl);
 	itl_abort_tasks(itl, false);
 	itl_set_prevent(itl, false);
 	lu_release6(itl->lu, itl);

@@ -16,6 +16,8 @@ static json_t *value_json(const struct key_row *row, uint32_t value)
 {
 	if (row->rule == KEY_RULE_DIGEST)
 		return json_string(value ? "CRC32C" : "None");
+	if (row->rule == KEY_RULE_LIST)
+		return json_string(row->choices[value]);
 	if (row->rule == KEY_RULE_AND || row->rule == KEY_RULE_OR)
 		return json_boolean(value);
 	return json_integer(value);
@@ -35,8 +37,6 @@ static json_t *keys_json(const struct iscsi_keys *k, enum keys_shown shown)
 		if (id == KEY_MAX_RECV_DATA_SEGMENT_LENGTH) {
 			put_number(j, row->name, k->max_recv_data_segment_length);
 			put_number(j, "MaxSendDataSegmentLength", k->max_send_data_segment_length);
-		} else if (row->rule == KEY_RULE_LIST) {
-			json_object_set_new(j, row->name, json_string(row->only));
 		} else if (row->value) {
 			json_object_set_new(j, row->name,
 					    value_json(row, keys_value(k, (enum key_id)id)));

@@ -52,7 +52,7 @@ struct ini {
 	/* What was declared or negotiated. */
 	uint32_t max_recv, max_send; /* data segment lengths: ours, the target's */
 	uint32_t max_burst, first_burst, max_r2t;
-	bool initial_r2t, immediate_data;
+	bool initial_r2t, immediate_data, fast_abort;
 	/* The validator. */
 	unsigned violations;
 	char violation[256]; /* the first one */

@@ -41,6 +41,8 @@ static void take_answers(struct ini *i, const struct ini_pdu *p)
 	v = ini_value(p, "ErrorRecoveryLevel");
 	i->recovery = v ? *v == '1' : i->recovery;
 	take_bool(p, "InitialR2T", &i->initial_r2t);
+	v = ini_value(p, "TaskReporting");
+	i->fast_abort = v ? !strcmp(v, "FastAbort") : i->fast_abort;
 	take_bool(p, "ImmediateData", &i->immediate_data);
 }
 

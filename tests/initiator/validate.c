@@ -317,8 +317,9 @@ static void validate_async(struct ini *i, const struct ini_pdu *p)
 
 	if (get_be32(a->tag) != ISCSI_TAG_RESERVED || a->flags != ISCSI_FINAL)
 		ini_violation(i, "Async with tag %x, flags %02x", get_be32(a->tag), a->flags);
-	/* AEN is obsolete, FastAbort not negotiated, vendor's events are nobody's. */
-	if (a->event == ASYNC_SCSI_EVENT || a->event > ASYNC_NEGOTIATION_REQUEST)
+	/* AEN is obsolete, and vendor's events are nobody's. */
+	if (a->event == ASYNC_SCSI_EVENT || a->event > ASYNC_TASK_TERMINATION ||
+	    (a->event == ASYNC_TASK_TERMINATION && !i->fast_abort))
 		ini_violation(i, "Async event %u", a->event);
 	if (p->length)
 		ini_violation(i, "Async event %u with data", a->event);

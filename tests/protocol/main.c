@@ -37,6 +37,7 @@ static const struct {
 	{ "residual", residual_suite },
 	{ "tmf", tmf_suite },
 	{ "tmf_wait", tmf_wait_suite },
+	{ "fast_abort", fast_abort_suite },
 	{ "tmf_sam5", tmf_sam5_suite },
 	{ "abort", abort_suite },
 	{ "stuck", stuck_suite },

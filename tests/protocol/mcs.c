@@ -54,6 +54,7 @@ int mcs_join(struct mcs *m, unsigned k)
 	i->first_burst = m->last->first_burst;
 	i->initial_r2t = m->last->initial_r2t;
 	i->immediate_data = m->last->immediate_data;
+	i->fast_abort = m->last->fast_abort;
 	status = try_login(i, &(struct ini_login){ .target = T_MCS, .keys = keys });
 	if (status)
 		return status;

@@ -130,6 +130,7 @@ int64_t clock_ms(void);
 
 /* For main.c. */
 typedef void suite_fn(TCase *c);
+suite_fn fast_abort_suite;
 suite_fn atomic_suite, login_suite, login_refused_suite, login_text_suite, keys_suite, text_suite,
     discovery_suite, nop_suite, command_suite, data_out_suite, data_wrong_suite, data_in_suite,
     residual_suite, tmf_suite, abort_suite, logout_suite, reject_suite, cmdsn_suite, session_suite,

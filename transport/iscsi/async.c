@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Asynchronous messages (RFC 7143 11.9): how the target says that it will part.
+ * Asynchronous messages (RFC 7143 11.9): how the target says that it will part, and what it has
+ * ended.
  */
 #include "daemon/base/bytes.h"
 #include "transport/iscsi/ffp.h"
 #include "transport/iscsi/pdu.h"
+
+#include <string.h>
 
 bool async_send(struct iscsi_conn *c, const struct async_event *e)
 {
@@ -15,6 +18,9 @@ bool async_send(struct iscsi_conn *c, const struct async_event *e)
 		return false;
 	h = (void *)p->bhs;
 	h->event = e->event;
+	if (e->lun)
+		memcpy(h->lun, e->lun, sizeof(h->lun));
+	p->tells = e->event == ASYNC_TASK_TERMINATION;
 	put_be16(h->parameter1, e->parameter1);
 	put_be16(h->parameter2, e->parameter2);
 	put_be16(h->parameter3, e->parameter3);

@@ -107,6 +107,7 @@ struct iscsi_conn {
 	uint32_t exp_statsn;                 /* [H] acknowledged by the initiator */
 	uint32_t fence_statsn;               /* [D] what exp_statsn must reach, if noted */
 	bool fence_noted;                    /* [D] */
+	uint32_t told_round;                 /* [D] session->stopped.round that it was told of */
 	struct iscsi_keys keys;              /* [H] */
 	struct sockaddr_storage peer, local; /* [R] */
 	unsigned n_tasks;                    /* [R] tasks that refer to this connection */

@@ -175,8 +175,19 @@ bool ffp_is_late(struct iscsi_conn *c, uint32_t itt, bool final);
 void ffp_stop_init(struct iscsi_session *s);
 /* The session is being freed. */
 void ffp_stop_end(struct iscsi_session *s);
-/* A function for many tasks stops this one: it is gone, or `stopped` while its R2Ts are open. */
+/* A function for many tasks is about to stop those of one LU: for each connection that is to be
+ * told, once. */
+void ffp_stop_begin(struct iscsi_session *s);
+/* It stops this one: it is gone, or `stopped` while its R2Ts are open. */
 void ffp_stop(struct iscsi_task *t, struct ffp_tmf *by);
+/* A function of another session stops all of a LU. */
+void ffp_stop_for_other(struct iscsi_session *s, const struct itl *itl);
+/* The message that tells of it goes out with this StatSN. */
+void ffp_stop_told(struct iscsi_conn *c, const uint8_t lun[static 8], uint32_t statsn);
+/* A NOP-Out of its answering kind. */
+void ffp_stop_acknowledged(struct iscsi_conn *c, const uint8_t lun[static 8]);
+/* The initiator uses the tag again: false: it may not yet. */
+bool ffp_stop_give_way(struct iscsi_task *t);
 /* By ffp_abort: a stopped task is over. */
 void ffp_stop_over(struct iscsi_session *s, struct iscsi_task *t);
 /* Nobody will be answered. */
@@ -230,7 +241,8 @@ void logout_close_others(struct iscsi_conn *c);
 
 /* async.c. False: nothing could be queued. */
 struct async_event {
-	uint8_t event; /* enum iscsi_async_event */
+	uint8_t event;      /* enum iscsi_async_event */
+	const uint8_t *lun; /* 8 bytes, as the initiator writes it; NULL: none */
 	uint16_t parameter1, parameter2, parameter3;
 };
 bool async_send(struct iscsi_conn *c, const struct async_event *e);

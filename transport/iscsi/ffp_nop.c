@@ -25,6 +25,8 @@ uint8_t ffp_nop_check(struct iscsi_conn *c, const struct iscsi_rx *rx)
 /* An answer to our ping, or one that only acknowledges; neither is answered. */
 static int pong(struct iscsi_conn *c, const struct bhs_nop *h)
 {
+	if (get_be32(h->ttt) == ISCSI_TAG_RESERVED)
+		ffp_stop_acknowledged(c, h->lun);
 	if (get_be32(h->ttt) != c->ping_ttt)
 		return 0;
 	c->ping_ttt = ISCSI_TAG_RESERVED;

@@ -50,7 +50,7 @@ uint8_t ffp_scsi_check(struct iscsi_conn *c, const struct iscsi_rx *rx)
 	bool immediate = h->opcode & ISCSI_IMMEDIATE;
 	struct iscsi_session *s = c->session;
 	uint32_t itt = get_be32(h->itt);
-	const struct iscsi_task *t;
+	struct iscsi_task *t;
 	struct ffp_ahs ahs;
 
 	if ((h->flags & ISCSI_CMD_ATTR_MASK) > ATTR_ACA)
@@ -67,7 +67,7 @@ uint8_t ffp_scsi_check(struct iscsi_conn *c, const struct iscsi_rx *rx)
 		return REJECT_INVALID_PDU_FIELD;
 	/* The tag comes before the order: a retry of what is in progress is no second command. */
 	t = session_find_task(s, itt);
-	if (t)
+	if (t && !ffp_stop_give_way(t))
 		return !immediate && !t->immediate && t->cmdsn == get_be32(h->cmdsn)
 			   ? FFP_DROP
 			   : REJECT_TASK_IN_PROGRESS;

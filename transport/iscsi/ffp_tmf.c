@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define FUNCTION_MASK 0x7f
+#define ANY_LUN       (SCSI_LUN_INVALID - 1) /* no LUN is so large */
 
 enum tmf_scope {
 	SCOPE_NONE,
@@ -95,8 +96,9 @@ uint8_t ffp_tmf_check(struct iscsi_conn *c, const struct iscsi_rx *rx)
 	const struct bhs_tmf_request *h = (const void *)rx->bhs;
 	struct iscsi_session *s = c->session;
 	uint32_t itt = get_be32(h->itt);
+	struct iscsi_task *t = session_find_task(s, itt);
 
-	if (session_find_task(s, itt) || find_tmf(s, itt))
+	if ((t && !ffp_stop_give_way(t)) || find_tmf(s, itt))
 		return REJECT_TASK_IN_PROGRESS;
 	if (s->n_tmfs >= SESSION_TMF_MAX)
 		return h->opcode & ISCSI_IMMEDIATE ? REJECT_IMMEDIATE : REJECT_OUT_OF_RESOURCES;
@@ -218,25 +220,45 @@ void ffp_tmf_look(struct iscsi_session *s)
 		end(tmf);
 }
 
-/* Stops what this session has in progress there. A command that came behind the function, which
- * an immediate one may overtake, is not reached (11.5.1). */
-static void stop_tasks(struct ffp_tmf *tmf, const struct tmf_row *row,
-		       const struct bhs_tmf_request *h)
+/* Is t one of the tasks that the function stops? One that came behind it, which an immediate
+ * function may overtake, is not (11.5.1). */
+static bool reaches(const struct bhs_tmf_request *h, const struct iscsi_task *t)
+{
+	return t->immediate || sna_diff(t->cmdsn, get_be32(h->cmdsn)) < 0;
+}
+
+static void stop_on(struct ffp_tmf *tmf, const struct bhs_tmf_request *h, uint64_t lun)
 {
 	struct iscsi_session *s = tmf->session;
 
+	ffp_stop_begin(s);
 	for (unsigned i = 0; i < SESSION_ITT_BUCKETS && s->n_tasks; i++) {
 		struct list *pos, *next;
 
 		list_for_each_safe (pos, next, &s->tasks[i]) {
 			struct iscsi_task *t = list_entry(pos, struct iscsi_task, itt_node);
 
-			if (row->scope == SCOPE_LUN && t->scsi.lun != tmf->scsi.lun)
-				continue;
-			if (t->immediate || sna_diff(t->cmdsn, get_be32(h->cmdsn)) < 0)
+			if ((lun == ANY_LUN || t->scsi.lun == lun) && reaches(h, t))
 				ffp_stop(t, tmf);
 		}
 	}
+}
+
+/* Stops what this session has in progress there, LU by LU. */
+static void stop_tasks(struct ffp_tmf *tmf, const struct tmf_row *row,
+		       const struct bhs_tmf_request *h)
+{
+	struct iscsi_session *s = tmf->session;
+
+	if (row->scope == SCOPE_LUN) {
+		stop_on(tmf, h, tmf->scsi.lun);
+		return;
+	}
+	for (unsigned i = 0; i < s->nexus.n_itls; i++) {
+		if (s->nexus.itls[i]->ntasks)
+			stop_on(tmf, h, s->nexus.itls[i]->lun);
+	}
+	stop_on(tmf, h, ANY_LUN); /* what is in no task set */
 }
 
 /*

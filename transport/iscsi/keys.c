@@ -122,13 +122,18 @@ static int choose_digest(struct key_negotiation *n, enum key_id id, const char *
 	return -EINVAL;
 }
 
-static int list_has(const char *list, const char *only)
+static int choose(struct key_negotiation *n, const struct key_row *row, const char *list)
 {
 	char item[TEXT_VALUE_MAX + 1];
 
-	while (text_list_next(&list, item))
-		if (!strcmp(item, only))
+	while (text_list_next(&list, item)) {
+		for (uint32_t v = 0; row->choices[v]; v++) {
+			if (strcmp(item, row->choices[v]) != 0)
+				continue;
+			*value_at(&n->keys, row) = v;
 			return 0;
+		}
+	}
 	return -EINVAL;
 }
 
@@ -193,7 +198,7 @@ static int take_value(struct key_negotiation *n, enum key_id id, const char *val
 	case KEY_RULE_DIGEST:
 		return choose_digest(n, id, value);
 	case KEY_RULE_LIST:
-		return list_has(value, row->only);
+		return choose(n, row, value);
 	case KEY_RULE_REJECT:
 		return -EINVAL;
 	case KEY_RULE_UNSET:
@@ -278,7 +283,7 @@ void keys_answer(const struct key_negotiation *n, const struct text_pair *p, str
 		text_put(out, row->name, v ? "CRC32C" : "None");
 		break;
 	case KEY_RULE_LIST:
-		text_put(out, row->name, row->only);
+		text_put(out, row->name, row->choices[v]);
 		break;
 	case KEY_RULE_DECLARE:
 		text_put_number(out, row->name, n->keys.max_recv_data_segment_length);

@@ -30,7 +30,11 @@ struct iscsi_keys {
 	uint32_t data_pdu_in_order, data_sequence_in_order;
 	uint32_t error_recovery_level;
 	uint32_t protocol_level; /* iSCSIProtocolLevel */
+	uint32_t task_reporting; /* enum task_reporting */
 };
+
+/* RFC 7143 13.23: how tasks are reported that a function for many has stopped. */
+enum task_reporting { REPORTING_RFC3720, REPORTING_RESPONSE_FENCE, REPORTING_FAST_ABORT };
 
 /* What the target is ready to agree to. */
 struct key_limits {
@@ -106,7 +110,7 @@ enum key_rule {
 	KEY_RULE_AND,        /* Yes or No */
 	KEY_RULE_OR,         /* Yes or No */
 	KEY_RULE_DIGEST,     /* list: the first that both can */
-	KEY_RULE_LIST,       /* list: the only value that we have is row->only */
+	KEY_RULE_LIST,       /* list: the first that is among row->choices */
 	KEY_RULE_DECLARE,    /* number of the sender, answered by ours */
 	KEY_RULE_NUMBER,     /* number, checked and not answered */
 	KEY_RULE_TEXT,       /* text, for login.c */
@@ -131,7 +135,7 @@ struct key_row {
 	uint16_t value;    /* offset in iscsi_keys + 1; 0: not kept there */
 	uint16_t limit;    /* offset in key_limits + 1; 0: row->fixed is our side */
 	uint32_t fixed;
-	const char *only; /* KEY_RULE_LIST */
+	const char *const *choices; /* KEY_RULE_LIST: names of the values from 0 on, then NULL */
 };
 extern const struct key_row key_table[KEY_COUNT];
 

@@ -18,6 +18,13 @@
 #define LO          .phases = KEY_OPERATIONAL, .leading_only = true
 #define CHAP        .rule = KEY_RULE_TEXT, .phases = KEY_SECURITY
 
+static const char *const task_reporting[] = {
+	[REPORTING_RFC3720] = "RFC3720",
+	[REPORTING_RESPONSE_FENCE] = "ResponseFence",
+	[REPORTING_FAST_ABORT] = "FastAbort",
+	NULL,
+};
+
 /* clang-format off */
 const struct key_row key_table[KEY_COUNT] = {
 	/* 13.3 to 13.9, 13.21: names and what else login.c understands itself */
@@ -59,7 +66,7 @@ const struct key_row key_table[KEY_COUNT] = {
 	[KEY_ERROR_RECOVERY_LEVEL] = { "ErrorRecoveryLevel", KEY_RULE_MIN, LO, .max = 2, BOTH(error_recovery_level) },
 
 	/* 13.23, 13.24, 13.26 */
-	[KEY_TASK_REPORTING] = { "TaskReporting", KEY_RULE_LIST, LO, .length = 1024, .only = "RFC3720" },
+	[KEY_TASK_REPORTING] = { "TaskReporting", KEY_RULE_LIST, LO, .length = 1024, VALUE(task_reporting), .choices = task_reporting },
 	[KEY_PROTOCOL_LEVEL] = { "iSCSIProtocolLevel", KEY_RULE_MIN, LO, .max = 31, .def = 1, BOTH(protocol_level) },
 	[KEY_NODE_ARCHITECTURE] = { "X#NodeArchitecture", DECLARED, .phases = KEY_LOGIN, .leading_only = true },
 

@@ -29,6 +29,7 @@ struct iscsi_pdu {
 	bool takes_statsn;        /* StatSN advances when it goes out */
 	uint8_t dm_flags;         /* of the transport, set when it is queued */
 	bool fenced;              /* ffp_fence.c waits for its acknowledgement */
+	bool tells;               /* of stopped tasks: ffp_stop.c wants its StatSN */
 	bool queued;              /* with the transport */
 	bool held;                /* sent, and kept until statsn is acknowledged (recovery.c) */
 	bool again;               /* to be sent once more */

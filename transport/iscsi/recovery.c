@@ -48,6 +48,8 @@ void iscsi_stamp_control(struct iscsi_conn *c, struct iscsi_pdu *p)
 		list_add_tail(&c->held, &p->held_node);
 		c->n_held++;
 	}
+	if (p->tells)
+		ffp_stop_told(c, ((const struct bhs_async *)(const void *)p->bhs)->lun, c->statsn);
 	iscsi_stamp(c, p->bhs, p->takes_statsn);
 }
 

@@ -141,7 +141,12 @@ static bool admits(struct it_nexus *n, const char *initiator)
 	       policy_knows(s->target, initiator);
 }
 
-static const struct nexus_neighbours neighbours = { target_port, admits };
+static void will_abort(struct itl *itl)
+{
+	ffp_stop_for_other(container_of(itl->nexus, struct iscsi_session, nexus), itl);
+}
+
+static const struct nexus_neighbours neighbours = { target_port, admits, will_abort };
 
 int session_start_nexus(struct iscsi_session *s)
 {

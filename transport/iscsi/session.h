@@ -99,6 +99,7 @@ struct iscsi_session {
 	} fence; /* [D] */
 	struct session_stopped {
 		unsigned n;                 /* tasks that are kept for their R2Ts */
+		uint32_t round;             /* a LU whose tasks are stopped */
 		struct reactor_timer timer; /* until the first of them is given up */
 		struct reactor_job job;     /* functions and fences are looked at */
 	} stopped;                          /* [D] ffp_stop.c */
@@ -141,6 +142,8 @@ struct iscsi_task {
 	bool stopped;               /* it is no task any more, but its R2Ts are open (ffp_stop.c) */
 	struct ffp_tmf *stopped_by; /* its response waits for them; NULL: none does */
 	uint64_t stopped_until_ms;
+	bool told; /* stopped: by an asynchronous message with told_statsn */
+	uint32_t told_statsn;
 	uint8_t answer;           /* enum task_answer: waits for the rest of the unsolicited data */
 	uint32_t unsolicited_end; /* bytes [0, this) come unasked: immediate and unsolicited */
 	uint32_t unsolicited_got; /* of them received or dropped */

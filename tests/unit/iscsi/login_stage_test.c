@@ -75,7 +75,7 @@ START_TEST(unknown_and_obsolete_keys)
 	ck_assert_uint_eq(fake_status(p), 0);
 	ck_assert_str_eq(fake_value(p, "X-com.example.foo"), "NotUnderstood");
 	ck_assert_str_eq(fake_value(p, "iSCSIProtocolLevel"), "1");
-	ck_assert_str_eq(fake_value(p, "TaskReporting"), "RFC3720");
+	ck_assert_str_eq(fake_value(p, "TaskReporting"), "FastAbort");
 	ck_assert_str_eq(fake_value(p, "IFMarker"), "No");
 	ck_assert_uint_eq(fake_count(p, NULL), 5);
 	free(p);

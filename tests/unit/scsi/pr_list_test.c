@@ -259,7 +259,8 @@ static bool admits_hosts(struct it_nexus *n, const char *initiator)
 	return !strncmp(initiator, NAME, strlen(NAME));
 }
 
-static const struct nexus_neighbours device = { three_ports, admits_hosts };
+static const struct nexus_neighbours device = { .target_port = three_ports,
+						.admits = admits_hosts };
 
 START_TEST(all_target_ports)
 {
