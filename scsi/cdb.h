@@ -183,6 +183,19 @@ struct cdb_sanitize {
 };
 _Static_assert(sizeof(struct cdb_sanitize) == 10, "SBC-3 5.28");
 
+/* POPULATE TOKEN and WRITE USING TOKEN, SBC-3 5.11 and 5.46. */
+struct cdb_token_out {
+	uint8_t opcode, action, reserved[4], list_id[4], list_length[4], group, control;
+};
+_Static_assert(sizeof(struct cdb_token_out) == 16, "SBC-3 5.11");
+
+/* RECEIVE ROD TOKEN INFORMATION and its relatives with a list identifier of 4 bytes; REPORT ALL ROD
+ * TOKENS, which has none. */
+struct cdb_copy_in {
+	uint8_t opcode, action, list_id[4], reserved[4], allocation_length[4], reserved2, control;
+};
+_Static_assert(sizeof(struct cdb_copy_in) == 16, "SPC-4 6.28");
+
 struct cdb_prevent_allow {
 	uint8_t opcode, reserved[3], prevent, control;
 };

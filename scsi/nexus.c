@@ -3,6 +3,7 @@
 
 #include "scsi/alua.h"
 #include "scsi/copy.h"
+#include "scsi/copy_list.h"
 #include "scsi/home.h"
 #include "scsi/lu.h"
 #include "scsi/nexus_internal.h"
@@ -49,6 +50,7 @@ static struct itl *itl_create(struct it_nexus *n, const struct scsi_lun_entry *e
 	itl->read_only = e->read_only;
 	list_init(&itl->tasks);
 	list_init(&itl->blocked);
+	list_init(&itl->copies);
 	list_init(&itl->lu_node);
 	list_init(&itl->walk_node);
 	list_init(&itl->settle_node);
@@ -65,6 +67,7 @@ void itl_free(struct itl *itl)
 	struct scsi_lu *lu = itl->lu;
 
 	assert(!itl->ntasks);
+	copy_list_free(itl);
 	list_del(&itl->walk_node);
 	list_del(&itl->settle_node);
 	list_del(&itl->leave_node);

@@ -56,6 +56,7 @@ struct itl {
 	struct backing_queue *queue; /* of lu on this reactor; NULL: no store */
 	uint8_t *echo;               /* ECHO_MAX bytes, from the first WRITE BUFFER on */
 	uint16_t echo_length;
+	struct list copies;      /* copy_entry.node */
 	struct list lu_node;     /* lu->itls, under lu->lock */
 	struct list walk_node;   /* a walk of tmf.c over the itls of one reactor */
 	struct list settle_node; /* home->settle: blocked tasks to look at, or to be freed */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A CDB against its row of the command table: what it conflicts with, its length, its bits.
+ * From a CDB to its row of the command table, and against it: whether it is offered, what it
+ * conflicts with, its length, its bits.
  *
  * Threads: pure functions. Ownership: none.
  */
+#include "scsi/alua.h"
 #include "scsi/opcodes.h"
 
 #include <string.h>
@@ -68,6 +70,55 @@ bool scsi_op_check(const struct scsi_op *op, const struct scsi_request *rq, stru
 	if (!((cdb[0] & ~usage[0]) | (cdb[1] & ~usage[1])))
 		return true;
 	return !reserved_bit(op, rq->cdb, ret);
+}
+
+/* Who changes the states of target port groups: bits of enum alua_tpgs. */
+static unsigned tpgs_of(const struct scsi_request *rq)
+{
+	return rq->nexus->alua ? rq->nexus->alua->tpgs : ALUA_NONE;
+}
+
+bool scsi_op_offered(const struct scsi_op *op, const struct scsi_request *rq)
+{
+	const unsigned conditional =
+	    OP_THIN | OP_UNMAP | OP_REMOVABLE | OP_ATOMIC | OP_ALUA | OP_EXPLICIT;
+	const struct lu_geometry *geo = rq->geo;
+
+	if (!(op->flags & conditional) || !geo)
+		return true;
+	if ((op->flags & OP_ALUA) && !tpgs_of(rq))
+		return false;
+	if ((op->flags & OP_EXPLICIT) && !(tpgs_of(rq) & ALUA_EXPLICIT))
+		return false;
+	if ((op->flags & OP_THIN) && !geo->thin)
+		return false;
+	if ((op->flags & OP_UNMAP) && !geo->unmap_granularity)
+		return false;
+	if ((op->flags & OP_ATOMIC) && !geo->max_atomic)
+		return false;
+	return !(op->flags & OP_REMOVABLE) || geo->removable;
+}
+
+const struct scsi_op *scsi_op_lookup(const struct scsi_request *rq, struct scsi_sense *ret)
+{
+	uint8_t opcode = rq->cdb[0];
+	const struct scsi_op *end, *op = scsi_op_first(opcode, &end);
+	bool any = false;
+
+	if (!op) {
+		*ret = sense_invalid_opcode();
+		return NULL;
+	}
+	for (; op < end && op->opcode == opcode; op++) {
+		if (!scsi_op_offered(op, rq))
+			continue;
+		if (!op->has_action || op->action == (rq->cdb[1] & 0x1f))
+			return op;
+		any = true;
+	}
+	/* SPC-4 4.2: an opcode with other service actions is there, so the field is at fault. */
+	*ret = any ? sense_invalid_field_bit(1, 4) : sense_invalid_opcode();
+	return NULL;
 }
 
 const struct scsi_op *scsi_op_find(const struct scsi_request *rq, struct scsi_sense *ret)

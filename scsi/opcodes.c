@@ -6,8 +6,6 @@
  */
 #include "scsi/opcodes.h"
 
-#include "scsi/alua.h"
-
 /* Rows by name, so that the index below cannot point at the wrong one unseen (a test compares the
  * two). Order: opcode, then service action. */
 enum row {
@@ -57,6 +55,10 @@ enum row {
 	ROW_PR_PREEMPT_AND_ABORT,
 	ROW_PR_REGISTER_IGNORE,
 	ROW_PR_REGISTER_AND_MOVE,
+	ROW_POPULATE_TOKEN,
+	ROW_WRITE_USING_TOKEN,
+	ROW_ROD_TOKEN_INFORMATION,
+	ROW_REPORT_ROD_TOKENS,
 	ROW_READ16,
 	ROW_COMPARE_WRITE,
 	ROW_WRITE16,
@@ -264,6 +266,25 @@ static const struct scsi_op rows[ROWS] = {
 	[ROW_PR_PREEMPT_AND_ABORT] = PR_OUT(0x05, "PREEMPT AND ABORT"),
 	[ROW_PR_REGISTER_IGNORE] = PR_OUT(0x06, "REGISTER AND IGNORE EXISTING KEY"),
 	[ROW_PR_REGISTER_AND_MOVE] = PR_OUT(0x07, "REGISTER AND MOVE"),
+	[ROW_POPULATE_TOKEN] = {
+		ID_SA(0x83, 0x10), .name = "POPULATE TOKEN", .cdb_length = 16,
+		.direction = DIR_OUT, .access = ACCESS_WRITE, .flags = OP_MEDIUM,
+		.timeout_s = 30, .plan = odx_plan, .params = odx_params,
+		.usage = { 0x83, 0x10, 0, 0, 0, 0, FF4, FF4, 0x1f } },
+	[ROW_WRITE_USING_TOKEN] = {
+		ID_SA(0x83, 0x11), .name = "WRITE USING TOKEN", .cdb_length = 16,
+		.direction = DIR_OUT, .access = ACCESS_WRITE, .flags = WRITES,
+		.timeout_s = 60, .plan = odx_plan, .params = odx_params,
+		.usage = { 0x83, 0x11, 0, 0, 0, 0, FF4, FF4, 0x1f } },
+	[ROW_ROD_TOKEN_INFORMATION] = {
+		ID_SA(0x84, 0x07), .name = "RECEIVE ROD TOKEN INFORMATION", .cdb_length = 16,
+		.direction = DIR_IN, .access = ACCESS_ALWAYS, .flags = OP_NONE, .timeout_s = 10,
+		.plan = odx_plan_information,
+		.usage = { 0x84, 0x07, FF4, 0, 0, 0, 0, FF4 } },
+	[ROW_REPORT_ROD_TOKENS] = {
+		ID_SA(0x84, 0x08), .name = "REPORT ALL ROD TOKENS", .cdb_length = 16,
+		.direction = DIR_IN, .access = ACCESS_ALWAYS, .flags = OP_NONE, .timeout_s = 10,
+		.plan = odx_plan_report, .usage = { 0x84, 0x08, 0, 0, 0, 0, 0, 0, 0, 0, FF4 } },
 	[ROW_READ16] = {
 		ID(0x88), .name = "READ(16)", .cdb_length = 16, .direction = DIR_IN,
 		.access = ACCESS_READ, .flags = OP_MEDIUM, .timeout_s = 30,
@@ -399,6 +420,8 @@ static const uint8_t first_row[256] = {
 	[0x5a] = AT(ROW_MODE_SENSE10),
 	[0x5e] = AT(ROW_PR_READ_KEYS),
 	[0x5f] = AT(ROW_PR_REGISTER),
+	[0x83] = AT(ROW_POPULATE_TOKEN),
+	[0x84] = AT(ROW_ROD_TOKEN_INFORMATION),
 	[0x88] = AT(ROW_READ16),
 	[0x89] = AT(ROW_COMPARE_WRITE),
 	[0x8a] = AT(ROW_WRITE16),
@@ -427,52 +450,10 @@ const struct scsi_op *scsi_op_table(unsigned *ret_n)
 	return rows;
 }
 
-/* Who changes the states of target port groups: bits of enum alua_tpgs. */
-static unsigned tpgs_of(const struct scsi_request *rq)
+const struct scsi_op *scsi_op_first(uint8_t opcode, const struct scsi_op **ret_end)
 {
-	return rq->nexus->alua ? rq->nexus->alua->tpgs : ALUA_NONE;
-}
-
-bool scsi_op_offered(const struct scsi_op *op, const struct scsi_request *rq)
-{
-	const unsigned conditional =
-	    OP_THIN | OP_UNMAP | OP_REMOVABLE | OP_ATOMIC | OP_ALUA | OP_EXPLICIT;
-	const struct lu_geometry *geo = rq->geo;
-
-	if (!(op->flags & conditional) || !geo)
-		return true;
-	if ((op->flags & OP_ALUA) && !tpgs_of(rq))
-		return false;
-	if ((op->flags & OP_EXPLICIT) && !(tpgs_of(rq) & ALUA_EXPLICIT))
-		return false;
-	if ((op->flags & OP_THIN) && !geo->thin)
-		return false;
-	if ((op->flags & OP_UNMAP) && !geo->unmap_granularity)
-		return false;
-	if ((op->flags & OP_ATOMIC) && !geo->max_atomic)
-		return false;
-	return !(op->flags & OP_REMOVABLE) || geo->removable;
-}
-
-const struct scsi_op *scsi_op_lookup(const struct scsi_request *rq, struct scsi_sense *ret)
-{
-	uint8_t opcode = rq->cdb[0];
 	unsigned at = first_row[opcode];
-	bool any = false;
 
-	if (!at) {
-		*ret = sense_invalid_opcode();
-		return NULL;
-	}
-	for (const struct scsi_op *op = &rows[at - 1]; op < rows + ROWS && op->opcode == opcode;
-	     op++) {
-		if (!scsi_op_offered(op, rq))
-			continue;
-		if (!op->has_action || op->action == (rq->cdb[1] & 0x1f))
-			return op;
-		any = true;
-	}
-	/* SPC-4 4.2: an opcode with other service actions is there, so the field is at fault. */
-	*ret = any ? sense_invalid_field_bit(1, 4) : sense_invalid_opcode();
-	return NULL;
+	*ret_end = rows + ROWS;
+	return at ? &rows[at - 1] : NULL;
 }

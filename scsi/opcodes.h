@@ -106,6 +106,8 @@ bool scsi_op_check(const struct scsi_op *op, const struct scsi_request *rq, stru
 
 /* Rows in order of opcode and service action; for RSOC and tests. */
 const struct scsi_op *scsi_op_table(unsigned *ret_n);
+/* The first row of an opcode, NULL: there is none; others of it follow, up to the end at most. */
+const struct scsi_op *scsi_op_first(uint8_t opcode, const struct scsi_op **ret_end);
 bool scsi_op_offered(const struct scsi_op *op, const struct scsi_request *rq);
 
 /* Constructors of plans. */
@@ -165,6 +167,10 @@ struct scsi_plan pr_plan_in(const struct scsi_request *rq);
 struct scsi_plan pr_plan_out(const struct scsi_request *rq);
 struct scsi_plan pr_params_out(const struct scsi_request *rq, const uint8_t *list, size_t n);
 struct scsi_plan pr_plan_reserve(const struct scsi_request *rq); /* and RELEASE; 6 and 10 */
+struct scsi_plan odx_plan(const struct scsi_request *rq); /* POPULATE TOKEN, WRITE USING TOKEN */
+struct scsi_plan odx_params(const struct scsi_request *rq, const uint8_t *list, size_t n);
+struct scsi_plan odx_plan_information(const struct scsi_request *rq);
+struct scsi_plan odx_plan_report(const struct scsi_request *rq);
 struct scsi_plan sbc_plan_read_capacity10(const struct scsi_request *rq);
 struct scsi_plan sbc_plan_read_capacity16(const struct scsi_request *rq);
 struct scsi_plan sbc_plan_read(const struct scsi_request *rq);  /* 6, 10, 12, 16 */

@@ -24,7 +24,10 @@ enum scsi_asc {
 	ASC_REGISTRATIONS_PREEMPTED = 0x2a05,
 	ASC_ACCESS_STATE_CHANGED = 0x2a06, /* asymmetric access state changed */
 	ASC_CAPACITY_CHANGED = 0x2a09,
-	ASC_TOKEN_TYPE = 0x2301, /* invalid token operation: unsupported token type */
+	ASC_THIRD_PARTY_FAILURE = 0x0d01, /* third party device failure */
+	ASC_COPY_TARGET_UNREACHABLE = 0x0d02,
+	ASC_NO_ROOM_FOR_TOKEN = 0x550d, /* insufficient resources to create ROD token */
+	ASC_TOKEN_TYPE = 0x2301,        /* invalid token operation: unsupported token type */
 	ASC_TOKEN_UNKNOWN = 0x2304,
 	ASC_TOKEN_CORRUPT = 0x2305,
 	ASC_TOKEN_LENGTH = 0x230a,    /* invalid token length */

@@ -48,7 +48,8 @@ static size_t inquiry_standard(const struct scsi_request *rq, uint8_t *out)
 	out[7] = 0x02; /* CMDQUE */
 	if (rq->lu) {
 		out[1] = rq->geo->removable ? 0x80 : 0x00;
-		out[5] = (uint8_t)(rq->nexus->alua ? rq->nexus->alua->tpgs << 4 : 0);
+		out[5] =
+		    (uint8_t)(0x08 /* 3PC */ | (rq->nexus->alua ? rq->nexus->alua->tpgs << 4 : 0));
 		put_text(out + 8, 8, rq->lu->id.vendor);
 		put_text(out + 16, 16, rq->lu->id.product);
 		put_text(out + 32, 4, rq->lu->id.revision);

@@ -231,6 +231,7 @@ static const struct vpd_row {
 	{ 0x86, false, NULL,    build_extended },
 	{ 0x87, false, NULL,    build_policy },
 	{ 0x88, false, NULL,    build_ports },
+	{ 0x8f, false, NULL,    vpd_third_party_copy },
 	{ 0xb0, false, NULL,    build_limits },
 	{ 0xb1, false, NULL,    build_characteristics },
 	{ 0xb2, false, is_thin, build_provisioning },

@@ -20,6 +20,9 @@ uint8_t vpd_peripheral(const struct scsi_request *rq);
 #define VPD_MAX 16384
 size_t vpd_page(const struct scsi_request *rq, uint8_t page, uint8_t *out);
 
+/* What follows the header of page 8Fh (vpd_copy.c); its length. */
+size_t vpd_third_party_copy(const struct scsi_request *rq, uint8_t *out);
+
 /* The designator of the SCSI device that a nexus is logged in to, a name string; its length, 256
  * bytes at most. */
 size_t vpd_put_device_name(const struct it_nexus *nexus, uint8_t *out);

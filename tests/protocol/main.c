@@ -53,6 +53,7 @@ static const struct {
 	{ "lun", lun_suite },
 	{ "scsi", scsi_suite },
 	{ "atomic", atomic_suite },
+	{ "odx", odx_suite },
 	{ "chap", chap_suite },
 	{ "reserve", reserve_suite },
 	{ "kept", kept_suite },

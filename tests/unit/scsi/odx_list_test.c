@@ -80,7 +80,7 @@ START_TEST(lying_lengths)
 		}
 		put_be16(list, 0xffff); /* more than there is: what counts is there */
 		ck_assert_uint_eq(result(kind, length), 0);
-		for (unsigned n = 0; n < 0xffff; n++) {
+		for (unsigned n = 0; n < 0xffff; n += n < 64 || n > 0xffc0 ? 1 : 61) {
 			unsigned expected = n == 16 || n == 32     ? 0
 					    : n % 16 || n < 16     ? FIELD(header - 2)
 					    : n > 0x10001 - header ? FIELD(header - 2)

@@ -59,9 +59,11 @@ START_TEST(writers_are_writers)
 
 	for (unsigned i = 0; i < ROWS; i++) {
 		bool changes = rows[i].flags & OP_CHANGES;
+		bool expected = memchr(writers, rows[i].opcode, sizeof(writers));
 
-		ck_assert_msg(changes == !!memchr(writers, rows[i].opcode, sizeof(writers)), "%s",
-			      rows[i].name);
+		if (rows[i].opcode == 0x83) /* the others write elsewhere, or nothing */
+			expected = rows[i].action == 0x11;
+		ck_assert_msg(changes == expected, "%s", rows[i].name);
 	}
 }
 END_TEST

@@ -7,7 +7,7 @@
 
 START_TEST(standard_inquiry)
 {
-	uint8_t want[96] = "\0\0\x06\x12\x5b\x30\x10\x02"
+	uint8_t want[96] = "\0\0\x06\x12\x5b\x38\x10\x02"
 			   "HAWSER  VIRTUAL-DISK    0100";
 
 	memset(want + 36, 0, 60);
