@@ -11,11 +11,16 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BACKLOG 1024
+#define BACKLOG         1024
+#define KEEP_IDLE_S     30
+#define KEEP_INTERVAL_S 10
+#define KEEP_COUNT      6
+#define USER_TIMEOUT_MS 60000 /* sent and not acknowledged: the peer is gone */
 
 struct tcp_listener {
 	struct acceptor acceptor;
@@ -88,6 +93,26 @@ static int open_socket(const struct portal *p)
 	return err;
 }
 
+/* Of the listening socket: those that are accepted begin with them, at no cost of their own. */
+static void set_options(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{ IPPROTO_TCP, TCP_NODELAY, 1 },
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, KEEP_INTERVAL_S },
+		{ IPPROTO_TCP, TCP_KEEPCNT, KEEP_COUNT },
+		{ IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS },
+	};
+
+	/* Each helps and none is needed: a kernel that refuses one serves all the same. */
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+			   sizeof(options[i].value));
+}
+
 /* What the kernel chose for port 0, or what an inherited socket is bound to. */
 static void learn_address(struct portal *p, int fd)
 {
@@ -114,6 +139,7 @@ int tcp_listen(struct portal *p)
 		free(l);
 		return fd;
 	}
+	set_options(fd);
 	learn_address(p, fd);
 	l->portal = p;
 	acceptor_init(&l->acceptor);

@@ -10,18 +10,13 @@
 #include "transport/tcp/private.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LINGER_MS       5000 /* for the peer to take the last response and close */
-#define KEEP_IDLE_S     30
-#define KEEP_INTERVAL_S 10
-#define KEEP_COUNT      6
-#define USER_TIMEOUT_MS 60000 /* sent and not acknowledged: the peer is gone */
+#define LINGER_MS 5000 /* for the peer to take the last response and close */
 
 int tcp_reactor_start(struct reactor *r)
 {
@@ -113,25 +108,6 @@ static void ready(struct reactor_fd *rfd, uint32_t events)
 		tcp_fail(c, 0);
 }
 
-static void set_options(int fd)
-{
-	static const struct {
-		int level, name, value;
-	} options[] = {
-		{ IPPROTO_TCP, TCP_NODELAY, 1 },
-		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
-		{ IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S },
-		{ IPPROTO_TCP, TCP_KEEPINTVL, KEEP_INTERVAL_S },
-		{ IPPROTO_TCP, TCP_KEEPCNT, KEEP_COUNT },
-		{ IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS },
-	};
-
-	/* Each helps and none is needed: a kernel that refuses one serves all the same. */
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
-		setsockopt(fd, options[i].level, options[i].name, &options[i].value,
-			   sizeof(options[i].value));
-}
-
 void tcp_conn_begin(struct reactor *r, struct portal *portal, int fd,
 		    const struct sockaddr_storage *peer)
 {
@@ -147,7 +123,6 @@ void tcp_conn_begin(struct reactor *r, struct portal *portal, int fd,
 		portal_unplace(r);
 		return;
 	}
-	set_options(fd);
 	c = tcp_conn_of(conn);
 	c->conn = conn;
 	c->tr = reactor_slot(r, REACTOR_TCP);
