@@ -181,27 +181,15 @@ START_TEST(not_there_yet)
 {
 	COVERS("P-121 E-020");
 	struct ini *i = session(T_MAIN);
-	static uint8_t before[512];
-	struct bhs_scsi_command h;
 	struct bhs_tmf_request t;
-	struct ini_scsi c;
+	struct absent a;
 
 	ready(i, LUN_RAM);
-	fill(before, 512, 51);
-	rw10(&c, WRITE10, LUN_RAM, 30, 1, before);
-	run_good(i, &c);
-	fill(data, 512, 52);
-	ini_command(i, &h, LUN_RAM, ISCSI_CMD_WRITE, 512, c.cdb, 10);
-	ini_tmf(i, &t, ISCSI_TMF_ABORT_TASK, LUN_RAM);
-	memcpy(t.referenced_tag, h.itt, 4);
-	memcpy(t.ref_cmdsn, h.cmdsn, 4);
+	absent_write(i, 30, &a);
+	absent_function(i, &a, ISCSI_TMF_ABORT_TASK, &t);
 	ck_assert(!ini_send(i, (uint8_t *)&t, NULL, 0));
 	ck_assert_uint_eq(expect(i, ISCSI_OP_TMF_RESPONSE)->bhs[2], ISCSI_TMF_RSP_COMPLETE);
-	ping(i);
-	ck_assert_uint_eq(i->exp_cmdsn, i->cmdsn);
-	ck_assert(!ini_send(i, (uint8_t *)&h, data, 512));
-	expect_nothing(i);
-	expect_content(i, LUN_RAM, 30, 1, before);
+	absent_is_never_run(i, &a);
 }
 END_TEST
 

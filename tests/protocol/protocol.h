@@ -223,6 +223,19 @@ void send_data_out(struct ini *i, const struct data_out *d);
 uint32_t start_write(struct ini *i, uint64_t lun, uint32_t lba, uint16_t blocks, bool final,
 		     const uint8_t *immediate, uint32_t immediate_length);
 
+/* A WRITE of a block of LUN_RAM that has a CmdSN and is not sent: functions may announce it. */
+struct absent {
+	struct bhs_scsi_command h;
+	uint32_t lba;
+	uint8_t before[512]; /* what is in the block */
+};
+void absent_write(struct ini *i, uint32_t lba, struct absent *ret);
+/* A function that names it. */
+void absent_function(struct ini *i, const struct absent *a, uint8_t function,
+		     struct bhs_tmf_request *ret);
+/* Its number counts as received; now it comes after all, and nothing comes of it. */
+void absent_is_never_run(struct ini *i, const struct absent *a);
+
 #define be32_of(p, type, member) get_be32(((const struct type *)(const void *)(p)->bhs)->member)
 #define bhs_of(p, type)          ((const struct type *)(const void *)(p)->bhs)
 

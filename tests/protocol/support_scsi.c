@@ -152,3 +152,35 @@ uint32_t start_write(struct ini *i, uint64_t lun, uint32_t lba, uint16_t blocks,
 	ck_assert(!ini_send(i, (uint8_t *)&h, immediate, immediate_length));
 	return get_be32(h.itt);
 }
+
+void absent_write(struct ini *i, uint32_t lba, struct absent *ret)
+{
+	struct ini_scsi c;
+
+	ret->lba = lba;
+	fill(ret->before, sizeof(ret->before), lba);
+	rw10(&c, WRITE10, LUN_RAM, lba, 1, ret->before);
+	run_good(i, &c);
+	ini_command(i, &ret->h, LUN_RAM, ISCSI_CMD_WRITE, sizeof(ret->before), c.cdb, c.cdb_length);
+}
+
+void absent_function(struct ini *i, const struct absent *a, uint8_t function,
+		     struct bhs_tmf_request *ret)
+{
+	ini_tmf(i, ret, function, LUN_RAM);
+	memcpy(ret->referenced_tag, a->h.itt, sizeof(ret->referenced_tag));
+	memcpy(ret->ref_cmdsn, a->h.cmdsn, sizeof(ret->ref_cmdsn));
+}
+
+void absent_is_never_run(struct ini *i, const struct absent *a)
+{
+	struct bhs_scsi_command h = a->h;
+	uint8_t other[sizeof(a->before)];
+
+	ping(i);
+	ck_assert_uint_eq(i->exp_cmdsn, i->cmdsn);
+	fill(other, sizeof(other), a->lba + 1);
+	ck_assert(!ini_send(i, (uint8_t *)&h, other, i->immediate_data ? sizeof(other) : 0));
+	expect_nothing(i);
+	expect_content(i, LUN_RAM, a->lba, 1, a->before);
+}

@@ -9,6 +9,7 @@
 #include "daemon/base/reactor.h"
 #include "transport/iscsi/ffp.h"
 #include "transport/iscsi/pdu.h"
+#include "transport/iscsi/recovery.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -83,7 +84,7 @@ static void place(struct iscsi_session *s, struct iscsi_parked *p, struct iscsi_
 	if (!rx->length)
 		return;
 	p->lost = s->parked_bytes + rx->length > PARKED_BYTES_MAX ||
-		  arena_get(arena_of(s), rx->length, &p->data);
+		  recovery_get(s->ir, rx->length, &p->data);
 	if (p->lost)
 		return;
 	s->parked_bytes += rx->length;

@@ -375,8 +375,9 @@ static int abort_task(struct iscsi_session *s, const struct bhs_tmf_request *h,
 }
 
 /*
- * QUERY TASK (RFC 7144 6.1): an enum iscsi_tmf_response. One that is announced by RefCmdSN and not
- * here yet is treated as by ABORT TASK (6.3.3), so that the answer stays true.
+ * QUERY TASK (RFC 7144 6.1): an enum iscsi_tmf_response. RefCmdSN is used as by ABORT TASK (6.3.3):
+ * a command that is announced by it and not here yet counts as received (RFC 7143 11.6.1 b) and is
+ * never run, so that "not in the task set" stays true.
  */
 static uint8_t query_task(struct iscsi_session *s, const struct bhs_tmf_request *h)
 {

@@ -21,6 +21,7 @@
 #include "transport/iscsi/ffp.h"
 #include "transport/iscsi/pdu.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define HELD_PING  256u /* statuses not acknowledged: the initiator is asked for it */
@@ -177,6 +178,16 @@ void recovery_spare(struct iscsi_reactor *ir)
 
 	while (buffers_wanted(ir) && ir->kept_bytes > floor)
 		kept_end(over_share(ir, floor, KEPT_TASKS));
+}
+
+int recovery_get(struct iscsi_reactor *ir, size_t length, struct arena_buf *ret)
+{
+	size_t floor = part_of_buffers(ir, KEPT_FLOOR);
+	int err;
+
+	while ((err = arena_get(arena_of(ir), length, ret)) == -EAGAIN && ir->kept_bytes > floor)
+		kept_end(over_share(ir, floor, KEPT_TASKS));
+	return err;
 }
 
 void recovery_give_up(struct iscsi_reactor *ir)

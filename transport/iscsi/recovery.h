@@ -11,6 +11,7 @@
 
 #include "transport/iscsi/conn.h"
 
+struct arena_buf;
 struct iscsi_pdu;
 struct iscsi_rx;
 struct iscsi_task;
@@ -25,6 +26,8 @@ void recovery_forget(struct iscsi_conn *c);
 void recovery_send_again(struct iscsi_pdu *p);
 /* A kept task, nothing refers to it: buffer and task to the pools. */
 void recovery_give_back(struct iscsi_task *t);
+/* As arena_get, for who cannot wait: what is kept gives way as to somebody who waits. */
+int recovery_get(struct iscsi_reactor *ir, size_t length, struct arena_buf *ret);
 /* Somebody waits for buffers: gives up what is kept, but for a small share of each connection. */
 void recovery_spare(struct iscsi_reactor *ir);
 /* Somebody has waited for long: gives up everything, as far as it serves. */

@@ -267,6 +267,35 @@ START_TEST(its_connection_goes)
 }
 END_TEST
 
+/* A function waits for the data of a READ that the other connection does not take. The READ is
+ * stopped, by no request of this session: with that the wait is over. */
+START_TEST(task_is_stopped)
+{
+	uint8_t cdb[16];
+	uint32_t itt;
+
+	setup();
+	two.fc->hold = true;
+	rig_read10(cdb, 0, 1);
+	ck_assert_int_eq(rig_send(on(&two), &(struct rig_command){ .cdb = cdb,
+								   .flags = ISCSI_CMD_READ,
+								   .edtl = RIG_BLOCK }),
+			 0);
+	itt = two.itt;
+	fake_turn(&rig.net, 2);
+	ck_assert_int_eq(
+	    rig_send_tmf(on(&one),
+			 &(struct rig_tmf){ .function = ISCSI_TMF_ABORT_TASK_SET, .lun = 1 }),
+	    0);
+	check_silent(&one);
+	ck_assert_int_eq(state(), FENCE_BEFORE);
+	two.fc->c->exp_statsn = two.fc->c->statsn; /* the fake has stamped the data already */
+	ffp_abort(&session_find_task(session(), itt)->scsi);
+	check_reset_done(&one);
+	rig_stop(&rig);
+}
+END_TEST
+
 /* The session ends with responses that wait. */
 START_TEST(session_ends)
 {
@@ -283,4 +312,5 @@ START_TEST(session_ends)
 END_TEST
 
 UNIT_MAIN("iscsi/ffp_fence", before_and_behind, nobody_waits, single_connection, two_fences,
-	  asked_again, silence_before, silence_behind, its_connection_goes, session_ends)
+	  asked_again, silence_before, silence_behind, its_connection_goes, task_is_stopped,
+	  session_ends)

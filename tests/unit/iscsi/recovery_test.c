@@ -19,7 +19,7 @@
 #define LEVEL1 "ErrorRecoveryLevel=1\nInitialR2T=Yes\nImmediateData=No\n"
 
 static struct rig rig;
-static uint8_t cdb[16];
+static uint8_t cdb[16], ahead[PIECE];
 static unsigned n_again; /* Data-In sent again */
 
 static struct iscsi_reactor *ir(void)
@@ -286,6 +286,45 @@ START_TEST(memory_is_short)
 }
 END_TEST
 
+/* Commands ahead of their turn cannot wait: their data takes the place of what is kept, but for the
+ * small share. */
+START_TEST(parked_data)
+{
+	struct rig_command q = { .cdb = cdb,
+				 .flags = W,
+				 .edtl = PIECE,
+				 .length = PIECE,
+				 .data = ahead,
+				 .keep_cmdsn = true };
+	struct arena_buf *taken = calloc(ARENA / PIECE, sizeof(*taken));
+	struct fake_initiator hog, writers[2];
+	unsigned n = 0, room = (MOST - FLOOR) / PIECE;
+	size_t parked = 0;
+
+	setup();
+	hog = rig_login_isid(&rig, 1, LEVEL1);
+	for (unsigned k = 0; k < 2; k++)
+		writers[k] = rig_login_isid(&rig, (uint8_t)(2 + k), "FirstBurstLength=65536\n");
+	read_times(&hog, MOST / PIECE, PIECE);
+	while (!arena_get(rig.net.arena, PIECE, &taken[n]))
+		n++;
+	ck_assert_uint_eq(ir()->kept_bytes, MOST);
+	rig_write10(cdb, 0, PIECE / RIG_BLOCK);
+	for (unsigned k = 0; k <= room; k++) {
+		q.cmdsn = writers[k % 2].cmdsn + 1 + k;
+		ck_assert_int_eq(rig_send(&writers[k % 2], &q), 0);
+	}
+	ck_assert_uint_eq(ir()->kept_bytes, FLOOR);
+	for (unsigned k = 0; k < 2; k++)
+		parked += writers[k].fc->c->session->parked_bytes;
+	ck_assert_uint_eq(parked, room * PIECE); /* the last one has found no place */
+	while (n--)
+		arena_put(rig.net.arena, &taken[n]);
+	free(taken);
+	end();
+}
+END_TEST
+
 /* What is kept is the connection's: it is asked for and acknowledged there, and goes with it. */
 START_TEST(two_connections)
 {
@@ -377,4 +416,4 @@ START_TEST(never_acknowledged)
 END_TEST
 
 UNIT_MAIN("iscsi/recovery", until_acknowledged, given_up, shares, shares_of_tasks, memory_is_short,
-	  two_connections, status_again, never_acknowledged)
+	  parked_data, two_connections, status_again, never_acknowledged)
