@@ -166,7 +166,9 @@ void nexus_set_alua(struct it_nexus *n, const struct alua_table *t)
 
 	n->alua = t;
 	is = alua_group_of(n);
-	n->access_state = is ? is->state : ALUA_ACTIVE_OPTIMIZED;
+	/* A portal that is no more leaves its sessions as they are. */
+	if (is || !t)
+		n->access_state = is ? is->state : ALUA_ACTIVE_OPTIMIZED;
 	/* VPD page 83h names the group, INQUIRY data who changes states. */
 	moved = !was != !is || (was && is && was->id != is->id) ||
 		(old ? old->tpgs : ALUA_NONE) != (t ? t->tpgs : ALUA_NONE);

@@ -252,6 +252,30 @@ START_TEST(who_asked_is_not_told)
 }
 END_TEST
 
+/* Its portal has been removed while the session goes on: that does not open it. */
+START_TEST(port_that_is_no_more)
+{
+	struct alua_group one = { .id = 1, .state = ALUA_STANDBY }, other = { .id = 2 };
+	struct alua_port p = { .relative = 7 }, q = { .relative = 8 };
+	const struct alua_table with = {
+		.tpgs = 1, .n_groups = 1, .n_ports = 1, .groups = &one, .ports = &p
+	};
+	const struct alua_table without = {
+		.tpgs = 1, .n_groups = 1, .n_ports = 1, .groups = &other, .ports = &q
+	};
+
+	fx_setup(FX_FILE);
+	nexus_set_alua(&fx_nexus[0], &with);
+	nexus_set_alua(&fx_nexus[0], &without);
+	fx_take_ua(&fx_nexus[0]);
+	fx_expect(fx_tur(&fx_nexus[0]), SENSE_NOT_READY, 0x040b);
+	nexus_set_alua(&fx_nexus[0], NULL);
+	fx_take_ua(&fx_nexus[0]);
+	fx_expect(fx_tur(&fx_nexus[0]), 0, 0);
+	fx_teardown();
+}
+END_TEST
+
 START_TEST(names_of_states)
 {
 	for (size_t i = 0; i < NAMES; i++) {
@@ -264,4 +288,5 @@ START_TEST(names_of_states)
 END_TEST
 
 UNIT_MAIN("scsi/alua", each_state_and_command, states_at_the_gate, path_before_reservation,
-	  data_that_comes_too_late, news_of_changes, who_asked_is_not_told, names_of_states)
+	  data_that_comes_too_late, news_of_changes, who_asked_is_not_told, port_that_is_no_more,
+	  names_of_states)
