@@ -22,8 +22,10 @@ any Sanitize.CryptoErase nothing is encrypted
 thin WriteAtomic16.* a file promises no atomic writes; they run on a ram unit
 4kn WriteAtomic16.* a file promises no atomic writes; they run on a ram unit
 block WriteAtomic16.* a disk behind the page cache promises no atomic writes; they run on a ram unit
+paths WriteAtomic16.* as on the thin unit
 ram4 WriteAtomic16.VPD a physical block has only one logical one
 thin GetLBAStatus.UnmapSingle its second half asks for the block behind the one it means where a physical block has several
+paths GetLBAStatus.UnmapSingle as on the thin unit; it runs on the 4kn unit
 ram GetLBAStatus.UnmapSingle as on the thin unit; it runs on the 4kn unit
 block GetLBAStatus.UnmapSingle as on the thin unit; it runs on the 4kn unit
 4kn *.UnmapUnaligned a physical block has only one logical one
@@ -43,11 +45,13 @@ WriteSame16.ZeroBlocks WSNZ=1: with 0 WriteSame10.UnmapUntilEnd wants FFh, writt
 
 # Each kind of unit, its LUN, and what runs there: a disk gets what its line says
 # in the usual run and everything in the full one, the others have their tests.
+# "paths" is a thin one that all tests reach by two portal groups at once.
 kinds='
 thin 1 disk *
 4kn 2 disk Read[0-9C]*|Write[0-9SV]*|Verify*|CompareAndWrite.*|OrWrite.*|Unmap.*|GetLBAStatus.*|Prefetch*|Mandatory.*|Inquiry.*|iSCSI[Rcd]*
 block 9 disk CompareAndWrite.*|GetLBAStatus.*|Mandatory.*|Unmap.*|WriteSame*
 ram 6 disk CompareAndWrite.*|OrWrite.*|WriteAtomic16.*|WriteSame*|MultipathIO.CompareAndWrite*|Unmap.*
+paths 10 disk -
 ram4 7 other WriteAtomic16.*
 removable 3 other PreventAllow.*|StartStopUnit.*|NoMedia.*|TestUnitReady.*|ModeSense6.*|Mandatory.*
 read-only 4 other ReadOnly.*
@@ -103,7 +107,7 @@ tell() {
 one() {
 	local kind=$1 name=$3 log=$dir/suite.log status counts urls reason body
 	urls=("$(url "$2")")
-	[[ $name != MultipathIO.* ]] || urls+=("iscsi://127.0.0.1:$second/$iqn/$2")
+	[[ $kind != paths && $name != MultipathIO.* ]] || urls+=("iscsi://127.0.0.1:$second/$iqn/$2")
 	if reason=$(reason_to_skip "$kind" "$name"); then
 		# Elsewhere than on the first unit only a full run speaks of it.
 		[[ $kind != thin && -z ${HAWSER_TEST_FULL-} ]] || tell "$kind" skip "$kind/$name" "$reason"
@@ -145,6 +149,7 @@ on_exit() {
 }
 
 thin_lu thin 1GiB
+thin_lu paths 1GiB
 thin_lu four 1GiB 'block_size = 4096'
 thin_lu removable 1GiB 'removable = true'
 thin_lu read-only 64MiB
@@ -152,13 +157,13 @@ lu slow 'type = "ram"' 'size = "64MiB"' 'fault = "delay ms=1500 kind=write"'
 lu ram 'type = "ram"' 'size = "1GiB"'
 lu erase 'type = "ram"' 'size = "64MiB"' 'fault = "delay ms=150 kind=write"'
 lu ram4 'type = "ram"' 'size = "256MiB"' 'block_size = 4096'
-luns=("1=thin" "2=four" "3=removable" "5=slow" "6=ram" "7=ram4" "8=erase")
+luns=("1=thin" "2=four" "3=removable" "5=slow" "6=ram" "7=ram4" "8=erase" "10=paths")
 make_block_lu || skip block 'there is no loop device to be had here'
 target "$iqn" "${luns[@]}"
 # Thin, and not to be written: by the LUN map, for a store that is read-only has no UNMAP.
 targets[-1]=${targets[-1]/'luns = ( '/'luns = ( { lun = 4; lu = "read-only"; read_only = true; },'}
 second=$(free_port)
-portal 127.0.0.1 "$second"
+portal 127.0.0.1 "$second" 2
 # For the tests of newer releases that ask for SendTargets=All in a normal session.
 configure 'send_targets_all_in_normal_sessions = true;'
 start_hawserd

@@ -6,7 +6,7 @@
 #
 #   lu NAME [SETTING...]        a logical unit for the configuration to be written
 #   target IQN [LUN=NAME...]    a target that admits everybody
-#   portal ADDRESS [PORT]       one more besides 127.0.0.1:$port
+#   portal ADDRESS [PORT] [GROUP]  one more besides 127.0.0.1:$port
 #   configure [TEXT]            writes $conf; TEXT goes into the daemon's group
 #   start_hawserd [OPTION...]   starts it and waits until it serves
 #   stop_hawserd, kill_hawserd  SIGTERM and its exit status; SIGKILL
@@ -170,7 +170,7 @@ target() {
 }
 
 portal() {
-	portals+=("{ address = \"$1\"; port = ${2-$port}; }")
+	portals+=("{ address = \"$1\"; port = ${2-$port}; group = ${3-1}; }")
 }
 
 join() {
