@@ -9,7 +9,8 @@ build_packages=(gcc libc6-dev make cmake ninja-build pkg-config liburing-dev lib
 # shellcheck disable=SC2034
 test_packages=(jq procps iproute2 clang-format clang-tidy shellcheck mandoc valgrind
 	libiscsi-bin libiscsi-dev qemu-utils qemu-system-x86 ipxe-qemu e2fsprogs xfsprogs util-linux
-	open-iscsi open-isns-server open-isns-utils sg3-utils smartmontools cpio kmod xz-utils zstd)
+	open-iscsi multipath-tools open-isns-server open-isns-utils sg3-utils smartmontools cpio kmod
+	xz-utils zstd)
 
 # missing PACKAGE...: those that are not installed.
 missing() {
