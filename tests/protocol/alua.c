@@ -203,6 +203,7 @@ START_TEST(as_hosts_read_it)
 {
 	uint8_t b[256], x[256], standard[96];
 	struct ini *i;
+	unsigned refused;
 	uint32_t n;
 
 	COVERS("SQ-001 SQ-002 SQ-003 SI-005 SI-014");
@@ -214,7 +215,7 @@ START_TEST(as_hosts_read_it)
 		i = path(p, T_BOTH);
 		take_news(i, 1);
 		inquiry(i, INQUIRY, standard, sizeof(standard));
-		ck_assert_uint_eq(standard[5], 0x30);
+		ck_assert_uint_eq(standard[5] & 0x30, 0x30);
 		ck_assert_uint_eq(designator(i, 5), id);
 		g = group(i, id);
 		ck_assert_uint_eq(g[1], 0xcf);
@@ -230,15 +231,17 @@ START_TEST(as_hosts_read_it)
 	i = path(1, T_PLAIN);
 	take_news(i, 1);
 	inquiry(i, INQUIRY, standard, sizeof(standard));
-	ck_assert_uint_eq(standard[5], 0x10);
+	ck_assert_uint_eq(standard[5] & 0x30, 0x10);
 	ck_assert_uint_eq(designator(i, 5), 1);
 	ck_assert_uint_eq(group(i, 1)[0], 0);
 	ck_assert_uint_eq(group(i, 1)[7], 2);
-	ck_assert_uint_eq(set(i, 1, 2, 1, 2), 0x052000);
+	/* No such command, or no such service action of it. */
+	refused = set(i, 1, 2, 1, 2);
+	ck_assert_msg(refused == 0x052000 || refused == 0x052400, "%06x", refused);
 	i = path(1, T_NONE);
 	take_news(i, 1);
 	inquiry(i, INQUIRY, standard, sizeof(standard));
-	ck_assert_uint_eq(standard[5], 0);
+	ck_assert_uint_eq(standard[5] & 0x30, 0);
 	ck_assert_uint_eq(designator(i, 5), 0);
 	ck_assert_uint_eq(plain(i, REPORT), 0x052400);
 	end();
