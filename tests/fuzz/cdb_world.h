@@ -34,6 +34,7 @@
 #define SETUP_READ_ONLY 0x04 /* the second nexus may not write */
 #define SETUP_TIGHT     0x08 /* few buffers */
 #define SETUP_DIGESTS   0x10 /* the first nexus wants data that stands still */
+#define SETUP_STANDBY   0x20 /* so is the second nexus' target port */
 
 /* A task and its data, no longer than the initiator said. */
 struct entry {
@@ -155,6 +156,7 @@ static void make_nexus(unsigned i)
 		 i, i);
 	snprintf(n->target_port, SCSI_PORT_NAME, "iqn.2026-01.org.example:disk,t,0x000%u", i + 1);
 	n->relative_port = (uint16_t)(i + 1);
+	groups[1].state = f.setup & SETUP_STANDBY ? ALUA_STANDBY : ALUA_ACTIVE_OPTIMIZED;
 	nexus_set_alua(n, &alua);
 	if (nexus_init(n, f.reactor, f.map[i], ASC_POWER_ON))
 		abort();

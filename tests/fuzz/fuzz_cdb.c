@@ -42,11 +42,13 @@ enum kind { KIND_COMMAND, KIND_TMF, KIND_STORE, KIND_TURN };
 #define NEAR    0x04u /* upper bytes of LBA and length are zero */
 #define NOWHERE 0x08u /* a LUN that is not there */
 #define BLOCKS  0x10u /* EDTL counts blocks */
+#define TOKEN   0x20u /* byte 16 of the data begins the ROD token that was told last */
 
 #define BY_NUMBER 0xff /* in place of an opcode */
 
 static const uint8_t attributes[4] = { ATTR_SIMPLE, ATTR_ORDERED, ATTR_HEAD_OF_QUEUE, ATTR_ACA };
 
+static uint8_t token[512];
 static bool reached[256]; /* rows whose plan has been made */
 
 /* --- Tasks -------------------------------------------------------------------------------------
@@ -80,9 +82,17 @@ static struct entry *free_entry(void)
 	return NULL;
 }
 
+/* RECEIVE ROD TOKEN INFORMATION ends with the token. */
+static void keep_token(const struct fake_task *t)
+{
+	if (t->cdb[0] == 0x84 && t->in_length >= sizeof(token))
+		memcpy(token, t->in + t->in_length - sizeof(token), sizeof(token));
+}
+
 /* What a status must come with. */
 static void check_end(struct fake_task *t)
 {
+	keep_token(t);
 	if (t->status == SCSI_CHECK_CONDITION && !t->sense.key && !t->sense.asc_ascq)
 		abort();
 	if (t->in_length && t->status != SCSI_GOOD)
@@ -197,6 +207,8 @@ static void command(struct reader *r, uint8_t control)
 		abort();
 	if (data)
 		memcpy(e->data, data, length < edtl ? length : edtl);
+	if (head[2] & TOKEN && edtl >= 16 + sizeof(token))
+		memcpy(e->data + 16, token, sizeof(token));
 	e->f->out = e->data;
 	scsi_submit(&e->f->t);
 	note_reached(e->f);
@@ -386,6 +398,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct reader r = reader_on(data, size);
 
 	f.setup = reader_u8(&r);
+	memset(token, 0, sizeof(token));
 	world_start();
 	for (unsigned n = 0; n < RECORDS_MAX && r.left; n++) {
 		uint8_t control = reader_u8(&r);
