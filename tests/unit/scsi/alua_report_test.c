@@ -3,7 +3,7 @@
 
 #include "tests/unit/scsi/plan_fixture.h"
 
-#define REPORT(format, n) PLAN(0xa3, (format) << 5 | 0x0a, 0, 0, 0, 0, 0, 0, 0, n)
+#define REPORT(format, n) PLAN(0xa3, (uint8_t)((format) << 5 | 0x0a), 0, 0, 0, 0, 0, 0, 0, n)
 
 /* Two groups, the second with two ports. */
 static const uint8_t groups[] = {
@@ -84,12 +84,12 @@ START_TEST(true_to_tpgs)
 		else
 			ck_not_there(plan_bytes(set, sizeof(set)));
 		PLAN(0x12, 0, 0, 0, 96);
-		ck_assert_uint_eq(fx_answer[5] & 0x30, tpgs << 4);
+		ck_assert_int_eq(fx_answer[5] & 0x30, tpgs << 4);
 	}
 	fx_nexus.alua = NULL;
 	ck_field(REPORT(0, 0xff), 1, 4);
 	PLAN(0x12, 0, 0, 0, 96);
-	ck_assert_uint_eq(fx_answer[5] & 0x30, 0);
+	ck_assert_int_eq(fx_answer[5] & 0x30, 0);
 }
 END_TEST
 
