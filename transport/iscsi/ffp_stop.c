@@ -18,7 +18,7 @@
 #define R2TS_MS 1000u
 #define TOLD_MS 10000u /* for the acknowledgement of a message */
 
-/* After this its R2Ts need not be waited for: the transport asks for no more, and none is open. */
+/* The transport asks for nothing more; has it asked for something that has not come? */
 static bool has_open_r2ts(struct iscsi_task *t)
 {
 	const struct datamover_ops *dm = t->conn->dm;
@@ -44,7 +44,7 @@ static void stop(struct iscsi_task *t, struct ffp_tmf *by)
 		return;
 	}
 	t->stopped = t->dropping = true;
-	t->told = false;
+	t->told = t->held = false;
 	t->stopped_by = by;
 	if (by)
 		by->n_open++;
