@@ -33,8 +33,17 @@ static bool replaces(const struct apply_lu *al)
 	       !memcmp(al->have->lu->id.naa, al->made->lu->id.naa, sizeof(al->made->lu->id.naa));
 }
 
+/* Memory is another one in each object. */
+static bool same_store(const struct apply_lu *al)
+{
+	const char *had = al->have->config.path, *has = al->config.path;
+
+	return had && has && !strcmp(had, has);
+}
+
 void apply_hand_over(struct apply_run *run, void (*done)(struct apply_run *run))
 {
+	struct kept_heir heir;
 	struct list *l;
 
 	run->handed_over = done;
@@ -53,8 +62,13 @@ void apply_hand_over(struct apply_run *run, void (*done)(struct apply_run *run))
 			run->handing_over--;
 		}
 		run->handing_over++;
-		if (lu_kept_hand_over(al->have->lu, al->made->lu, run->daemon->control,
-				      kept_handed_over, run)) {
+		heir = (struct kept_heir){ .from = al->have->lu,
+					   .to = al->made->lu,
+					   .other_store = !same_store(al),
+					   .reactor = run->daemon->control,
+					   .done = kept_handed_over,
+					   .arg = run };
+		if (lu_kept_hand_over(&heir)) {
 			log_error(LOG_DAEMON, "lu %s: no memory; its saved mode pages are lost",
 				  al->config.name);
 			run->handing_over--;

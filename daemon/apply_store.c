@@ -79,6 +79,7 @@ static int attach(struct node_lu *l, struct node_store *s, char **ret_why)
 	free(l->why);
 	l->why = NULL;
 	log_info(LOG_DAEMON, "lu %s: in service", l->config.name);
+	node_lu_resume(s->tree, l);
 	return 0;
 }
 

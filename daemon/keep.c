@@ -15,8 +15,7 @@
 
 void keep_key(const struct scsi_lu *lu, char key[static KEEP_KEY])
 {
-	for (unsigned i = 0; i < sizeof(lu->id.naa); i++)
-		snprintf(key + (size_t)2 * i, 3, "%02x", lu->id.naa[i]);
+	text_hex(key, lu->id.naa, sizeof(lu->id.naa));
 }
 
 /* Every LU that was in service once has its identity there, until it is deleted. */

@@ -19,7 +19,8 @@ void keep_start(struct daemon *d);
 void keep_unit_start(struct daemon *d);
 /* A new LU gets what has been kept of it. 0 or -ENOMEM. */
 int keep_restore(struct daemon *d, struct scsi_lu *lu);
-void keep_unit_restore(struct daemon *d, struct scsi_lu *lu);
+/* path: of its store, NULL: none. */
+void keep_unit_restore(struct daemon *d, struct scsi_lu *lu, const char *path);
 
 #define KEEP_KEY 33 /* bytes */
 /* The key of what is kept of it in the state. */

@@ -9,6 +9,7 @@
 #include "scsi/lu.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,12 +49,68 @@ static void committed(struct state_commit *c)
 	free(g);
 }
 
+#define MEDIA_WORD 32 /* bytes */
+
+static const struct {
+	enum lu_not_ready state;
+	const char *word;
+} media_words[] = {
+	{ LU_FORMATTING, "formatting" },
+	{ LU_SANITIZING, "sanitizing" },
+	{ LU_FORMAT_FAILED, "format_failed" },
+	{ LU_SANITIZE_FAILED, "sanitize_failed" },
+};
+#define MEDIA_WORDS (sizeof(media_words) / sizeof(media_words[0]))
+
+/* Returns buf; NULL: there is no such state. */
+static char *media_word(uint8_t state, char buf[static MEDIA_WORD])
+{
+	for (unsigned i = 0; i < MEDIA_WORDS; i++)
+		if (media_words[i].state == state) {
+			snprintf(buf, MEDIA_WORD, "%s", media_words[i].word);
+			return buf;
+		}
+	return NULL;
+}
+
+static uint8_t media_state_of(const char *word)
+{
+	for (unsigned i = 0; i < MEDIA_WORDS; i++)
+		if (!strcmp(media_words[i].word, word))
+			return (uint8_t)media_words[i].state;
+	return LU_READY;
+}
+
+/* u->pattern: room for it. */
+static void put_media(struct state_unit *u, const struct kept_media *m, char *path,
+		      char word[static MEDIA_WORD])
+{
+	if (m->state) {
+		u->media = media_word(m->state, word);
+		u->media_path = path;
+	}
+	u->unrestricted = m->unrestricted;
+	u->passes = m->passes;
+	u->invert = m->invert;
+	text_hex(u->pattern, m->pattern, m->pattern_length);
+	if (!m->pattern_length)
+		u->pattern = NULL;
+}
+
+/* NULL: it has none, or has been replaced. */
+static char *path_of(const struct daemon *d, const struct scsi_lu *lu)
+{
+	const struct node_lu *l = node_find_lu(&d->node, lu->id.name);
+
+	return l && l->lu == lu ? l->config.path : NULL;
+}
+
 /* Nothing is kept of an LU that is as it was made. */
-static int fill(struct state_change *ch, const struct kept_op *op)
+static int fill(struct state_change *ch, const struct kept_op *op, char *path)
 {
 	static const struct lu_kept nothing;
-	char naa[KEEP_KEY];
-	struct state_unit u = { .naa = naa };
+	char naa[KEEP_KEY], word[MEDIA_WORD], pattern[2 * KEPT_PATTERN + 1];
+	struct state_unit u = { .naa = naa, .pattern = pattern };
 
 	if (!ch)
 		return -ENOMEM;
@@ -62,6 +119,7 @@ static int fill(struct state_change *ch, const struct kept_op *op)
 		return state_change_delete(ch, STATE_UNIT, naa);
 	for (unsigned i = 0; i < KEPT_MODE; i++)
 		u.mode[i] = op->want.mode[i];
+	put_media(&u, &op->want.media, path, word);
 	return state_change_put(ch, STATE_UNIT, &u);
 }
 
@@ -72,7 +130,7 @@ static void on_control(struct reactor_msg *msg)
 	struct keeping *g = calloc(1, sizeof(*g));
 	struct state_change *ch = state_change_new();
 
-	if (!g || fill(ch, op)) {
+	if (!g || fill(ch, op, path_of(d, op->lu))) {
 		state_change_free(ch);
 		free(g);
 		answer(op, -ENOMEM);
@@ -99,7 +157,18 @@ void keep_unit_start(struct daemon *d)
 	scsi_set_keeper(keep, d);
 }
 
-void keep_unit_restore(struct daemon *d, struct scsi_lu *lu)
+/* Only on the very store: what has another path now is another medium, and memory is a new one. */
+static void take_media(struct kept_media *m, const struct state_unit *u)
+{
+	m->state = media_state_of(u->media);
+	m->unrestricted = u->unrestricted;
+	m->passes = (uint8_t)u->passes;
+	m->invert = u->invert;
+	m->pattern_length =
+	    (uint16_t)text_unhex(m->pattern, sizeof(m->pattern), u->pattern ? u->pattern : "");
+}
+
+void keep_unit_restore(struct daemon *d, struct scsi_lu *lu, const char *path)
 {
 	const struct state_unit *u;
 	struct lu_kept kept;
@@ -112,5 +181,7 @@ void keep_unit_restore(struct daemon *d, struct scsi_lu *lu)
 	memset(&kept, 0, sizeof(kept));
 	for (unsigned i = 0; i < KEPT_MODE; i++)
 		kept.mode[i] = (uint8_t)u->mode[i];
+	if (u->media && path && u->media_path && !strcmp(path, u->media_path))
+		take_media(&kept.media, u);
 	lu_kept_restore(lu, &kept);
 }

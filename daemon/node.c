@@ -3,8 +3,10 @@
  * Objects of the live tree; see node.h.
  */
 #include "daemon/node.h"
+#include "daemon/base/log.h"
 #include "daemon/daemon.h"
 #include "daemon/keep.h"
+#include "scsi/media.h"
 #include "transport/portal.h"
 
 #include "config/schema.h"
@@ -82,6 +84,20 @@ void node_lu_params(const struct config_lu *l, struct lu_params *p)
 	snprintf(p->id.name, sizeof(p->id.name), "%s", l->name);
 }
 
+void node_lu_resume(struct node *n, struct node_lu *l)
+{
+	struct daemon *d = n->daemon;
+
+	if (!l->store || !d->n_io)
+		return;
+	if (media_state(atomic_load(&l->lu->not_ready)))
+		log_warn(LOG_DAEMON,
+			 "lu %s: a FORMAT UNIT or SANITIZE had not ended, or had failed, when the "
+			 "unit was let go of; what had not ended begins anew",
+			 l->config.name);
+	media_resume(l->lu, d->set[0]);
+}
+
 int node_lu_create(struct node *n, const struct config_lu *l, struct node_store *store, char *why,
 		   struct node_lu **ret, char **ret_why)
 {
@@ -107,7 +123,7 @@ int node_lu_create(struct node *n, const struct config_lu *l, struct node_store 
 		free(nl);
 		return r;
 	}
-	keep_unit_restore(n->daemon, nl->lu);
+	keep_unit_restore(n->daemon, nl->lu, l->path);
 	if (keep_restore(n->daemon, nl->lu)) {
 		lu_unref(nl->lu);
 		config_object_clear(&config_lu_scope, &nl->config);
@@ -118,6 +134,7 @@ int node_lu_create(struct node *n, const struct config_lu *l, struct node_store 
 	nl->lu->destroyed_arg = store;
 	nl->store = store;
 	nl->why = why;
+	node_lu_resume(n, nl);
 	*ret = nl;
 	return 0;
 }

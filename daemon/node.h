@@ -100,6 +100,8 @@ void node_lu_params(const struct config_lu *l, struct lu_params *ret);
  * (malloc'ed). */
 int node_lu_create(struct node *n, const struct config_lu *l, struct node_store *store, char *why,
 		   struct node_lu **ret, char **ret_why);
+/* It has got its store: goes on with a FORMAT UNIT or SANITIZE that was interrupted. */
+void node_lu_resume(struct node *n, struct node_lu *l);
 /* Drops the tree's reference; the store follows when nobody uses the LU any more. */
 void node_lu_free(struct node_lu *l);
 

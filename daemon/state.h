@@ -71,6 +71,12 @@ struct state_pr {
 struct state_unit {
 	char *naa;
 	uint16_t mode[KEPT_MODE]; /* bytes; see scsi/mode.h */
+	/* A FORMAT UNIT or SANITIZE that has not ended, or has failed; see scsi/kept.h. */
+	char *media;      /* formatting, sanitizing, format_failed, sanitize_failed; NULL: none */
+	char *media_path; /* the store that it is about */
+	bool unrestricted, invert;
+	uint16_t passes;
+	char *pattern; /* hexadecimal; NULL: none */
 };
 
 /* Reads the folder, made when it is not there. Replays a journal first. A file that is torn is set

@@ -86,6 +86,13 @@ static const struct config_setting unit_settings[] = {
 	UNIT_MODE(MODE_SLOT_CACHING_2, "mode_caching_2"),
 	UNIT_MODE(MODE_SLOT_CONTROL_2, "mode_control_2"),
 	UNIT_MODE(MODE_SLOT_CONTROL_4, "mode_control_4"),
+	{ .name = "media", .type = CONFIG_WORD, AT(state_unit, media),
+	  .choices = "formatting sanitizing format_failed sanitize_failed" },
+	{ .name = "media_path", .type = CONFIG_TEXT, AT(state_unit, media_path), .max = 4000 },
+	{ .name = "unrestricted", .type = CONFIG_BOOL, AT(state_unit, unrestricted), .def = "false" },
+	{ .name = "passes", .type = CONFIG_NUMBER, AT(state_unit, passes), .max = 31 },
+	{ .name = "invert", .type = CONFIG_BOOL, AT(state_unit, invert), .def = "false" },
+	{ .name = "pattern", .type = CONFIG_TEXT, AT(state_unit, pattern), .max = 2ull * KEPT_PATTERN },
 	{ 0 },
 };
 static const struct config_scope unit_scope = {
@@ -177,12 +184,23 @@ static const char *pr_fault(const struct state_pr *pr)
 	return pr->type && !pr->n_registrations ? "a reservation without registrations" : NULL;
 }
 
+static const char *unit_fault(const struct state_unit *u)
+{
+	size_t n = u->pattern ? strlen(u->pattern) : 0;
+
+	if (n % 2 || (n && strspn(u->pattern, "0123456789abcdef") != n))
+		return "the pattern is not hexadecimal";
+	return u->passes && !n ? "there is no pattern to overwrite with" : NULL;
+}
+
 const char *state_object_fault(enum state_kind kind, const void *object)
 {
 	const struct state_access *access = object;
 
 	if (kind == STATE_ACCESS && access->state && alua_state_find(access->state) < 0)
 		return "there is no such access state";
+	if (kind == STATE_UNIT)
+		return unit_fault(object);
 	return kind == STATE_PR ? pr_fault(object) : NULL;
 }
 

@@ -101,20 +101,25 @@ void lu_kept_restore(struct scsi_lu *lu, const struct lu_kept *kept)
 	for (unsigned i = 0; i < KEPT_MODE; i++)
 		__atomic_store_n(&lu->mode_current[i], kept->mode[i], __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&lu->lock);
+	atomic_store(&lu->media_unrestricted, kept->media.unrestricted != 0);
+	if (kept->media.state)
+		lu_change_state(lu, LU_IN(LU_READY), (enum lu_not_ready)kept->media.state);
 }
 
 struct hand_over {
 	struct kept_op op;
-	struct scsi_lu *to;
-	void (*done)(void *arg);
-	void *arg;
+	struct kept_heir heir;
 };
 
 static void hand_over(struct kept_op *op, struct lu_kept *kept)
 {
 	struct hand_over *h = list_entry(op, struct hand_over, op);
+	struct lu_kept copy;
 
-	lu_kept_restore(h->to, kept);
+	memcpy(&copy, kept, sizeof(copy));
+	if (h->heir.other_store)
+		memset(&copy.media, 0, sizeof(copy.media));
+	lu_kept_restore(h->heir.to, &copy);
 	pthread_mutex_lock(&op->lu->lock);
 	op->lu->kept_elsewhere = true;
 	pthread_mutex_unlock(&op->lu->lock);
@@ -124,25 +129,23 @@ static void handed_over(struct kept_op *op)
 {
 	struct hand_over *h = list_entry(op, struct hand_over, op);
 
-	lu_unref(h->to);
-	h->done(h->arg);
+	lu_unref(h->heir.to);
+	h->heir.done(h->heir.arg);
 	free(h);
 }
 
-int lu_kept_hand_over(struct scsi_lu *from, struct scsi_lu *to, struct reactor *reactor,
-		      void (*done)(void *arg), void *arg)
+int lu_kept_hand_over(const struct kept_heir *heir)
 {
 	struct hand_over *h = calloc(1, sizeof(*h));
 
 	if (!h)
 		return -ENOMEM;
-	*h = (struct hand_over){
-		.op = { .lu = from, .reactor = reactor, .edit = hand_over, .done = handed_over },
-		.to = to,
-		.done = done,
-		.arg = arg,
-	};
-	lu_ref(to);
+	h->heir = *heir;
+	h->op.lu = heir->from;
+	h->op.reactor = heir->reactor;
+	h->op.edit = hand_over;
+	h->op.done = handed_over;
+	lu_ref(heir->to);
 	lu_keep(&h->op);
 	return 0;
 }

@@ -23,9 +23,23 @@ struct scsi_sense;
 
 #define KEPT_MODE 16 /* bytes of mode parameters that can be changed, and some to spare */
 
+#define KEPT_PATTERN 4096 /* bytes of the pattern of SANITIZE OVERWRITE, a logical block at most   \
+			   */
+
+/* A FORMAT UNIT or SANITIZE that is under way or has failed; zero: none. */
+struct kept_media {
+	uint8_t state;        /* enum lu_not_ready, from LU_FORMATTING on */
+	uint8_t unrestricted; /* AUSE: a host may take it back after a failure */
+	uint8_t passes;       /* OVERWRITE; else 0 */
+	uint8_t invert;       /* likewise: between passes */
+	uint16_t pattern_length;
+	uint8_t pattern[KEPT_PATTERN];
+};
+
 /* Compared by its bytes: made by zeroing or copying as a whole. */
 struct lu_kept {
 	uint8_t mode[KEPT_MODE]; /* saved values, see mode.h */
+	struct kept_media media;
 };
 
 struct kept_op {
@@ -56,9 +70,14 @@ void kept_done(struct kept_op *op);
 /* A new object has this from now on, saved mode parameters in force. Before any nexus has come. */
 void lu_kept_restore(struct scsi_lu *lu, const struct lu_kept *kept);
 /* Another object, which no nexus has seen yet, takes the place of this one: it gets what is kept
- * when the changes that have begun have ended, and later ones get -EBUSY. done runs on reactor; not
- * after -ENOMEM. */
-int lu_kept_hand_over(struct scsi_lu *from, struct scsi_lu *to, struct reactor *reactor,
-		      void (*done)(void *arg), void *arg);
+ * when the changes that have begun have ended, and later ones get -EBUSY. */
+struct kept_heir {
+	struct scsi_lu *from, *to;
+	bool other_store; /* it has another medium: what is kept of that does not count */
+	struct reactor *reactor;
+	void (*done)(void *arg); /* on reactor; not after -ENOMEM */
+	void *arg;
+};
+int lu_kept_hand_over(const struct kept_heir *heir);
 
 #endif

@@ -188,6 +188,7 @@ int lu_attach(struct scsi_lu *lu, const struct lu_params *p, struct backing *b,
 {
 	const char *why = misfit(p, b);
 	struct lu_geometry geo = { 0 };
+	uint8_t state; /* of a FORMAT UNIT or SANITIZE that has not ended */
 
 	if (why || lu->backing) {
 		*ret_why = why ? why : "the unit has a store";
@@ -197,9 +198,10 @@ int lu_attach(struct scsi_lu *lu, const struct lu_params *p, struct backing *b,
 	pthread_mutex_lock(&lu->lock);
 	take_geometry(&lu->geo, &geo);
 	lu->backing = b;
+	state = lu->kept.media.state;
 	pthread_mutex_unlock(&lu->lock);
 	lu_ua_all(lu, ASC_NOT_READY_TO_READY, NULL);
-	lu_set_not_ready(lu, LU_READY);
+	lu_change_state(lu, LU_IN(LU_NO_STORE), state ? (enum lu_not_ready)state : LU_READY);
 	return 0;
 }
 
@@ -209,23 +211,27 @@ static bool keeps_medium(enum lu_not_ready state)
 	return state == LU_READY || state == LU_STOPPED;
 }
 
-void lu_set_not_ready(struct scsi_lu *lu, enum lu_not_ready state)
+bool lu_change_state(struct scsi_lu *lu, unsigned from, enum lu_not_ready to)
 {
 	struct list *pos;
+	bool may;
 
 	pthread_mutex_lock(&lu->lock);
-	atomic_store(&lu->not_ready, state);
+	may = from & LU_IN(atomic_load(&lu->not_ready));
+	if (may)
+		atomic_store(&lu->not_ready, to);
 	list_for_each (pos, &lu->itls) {
 		struct itl *itl = list_entry(pos, struct itl, lu_node);
 
-		if (state == LU_READY)
+		if (atomic_load(&lu->not_ready) == LU_READY)
 			atomic_fetch_and(&itl->gate, ~(uint32_t)GATE_NOT_READY);
 		else
 			atomic_fetch_or(&itl->gate, GATE_NOT_READY);
 	}
 	pthread_mutex_unlock(&lu->lock);
-	if (!keeps_medium(state))
+	if (may && !keeps_medium(to))
 		rod_touch_all(lu);
+	return may;
 }
 
 bool lu_prevented(struct scsi_lu *lu)

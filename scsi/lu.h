@@ -163,8 +163,10 @@ void lu_resized(struct scsi_lu *lu);
  * reactor. Errors as lu_create. */
 int lu_attach(struct scsi_lu *lu, const struct lu_params *p, struct backing *b,
 	      const char **ret_why);
-/* Ready, stopped or ejected, with the gate bits of every nexus; no unit attention. Any thread. */
-void lu_set_not_ready(struct scsi_lu *lu, enum lu_not_ready state);
+/* Goes from one of these states (LU_IN, or-ed) to another, with the gate bits of every nexus; no
+ * unit attention. False: it is in none of them, and stays. Any thread. */
+#define LU_IN(state) (1u << (state))
+bool lu_change_state(struct scsi_lu *lu, unsigned from, enum lu_not_ready to);
 /* Does any nexus prevent medium removal? Any thread. */
 bool lu_prevented(struct scsi_lu *lu);
 

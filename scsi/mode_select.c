@@ -166,8 +166,9 @@ static bool parse_select(struct select_list *s, bool six, struct scsi_sense *ret
 }
 
 /* The values that a list makes of flips; without a list (SP=1) they stay. */
-static bool select_values(const struct lu_geometry *geo, const struct select_input *in,
-			  uint8_t *flips, struct scsi_sense *ret)
+/* NOLINTNEXTLINE(readability-non-const-parameter): changed by way of the list */
+static bool select_values(uint8_t *flips, const struct lu_geometry *geo,
+			  const struct select_input *in, struct scsi_sense *ret)
 {
 	struct select_list s = {
 		.geo = geo, .list = in->list, .length = in->length, .flips = flips
@@ -187,7 +188,7 @@ static bool put_in_force(struct scsi_task *t, const struct select_input *in, str
 
 	pthread_mutex_lock(&lu->lock);
 	mode_current(lu, flips);
-	ok = select_values(&lu->geo, in, flips, ret);
+	ok = select_values(flips, &lu->geo, in, ret);
 	for (unsigned i = 0; ok && i < MODE_SLOTS; i++) {
 		changed |= lu->mode_current[i] != flips[i];
 		__atomic_store_n(&lu->mode_current[i], flips[i], __ATOMIC_RELAXED);
@@ -230,7 +231,7 @@ static void save_edit(struct kept_op *op, struct lu_kept *kept)
 	struct scsi_sense ignored;
 
 	mode_current(op->lu, flips);
-	s->ok = select_values(&op->lu->geo, &s->in, flips, &ignored);
+	s->ok = select_values(flips, &op->lu->geo, &s->in, &ignored);
 	if (s->ok)
 		memcpy(kept->mode, flips, sizeof(flips));
 }
@@ -311,7 +312,7 @@ struct scsi_plan mode_params_select(const struct scsi_request *rq, const uint8_t
 	struct scsi_sense sense;
 
 	mode_current(rq->lu, flips);
-	if (!select_values(rq->geo, &in, flips, &sense))
+	if (!select_values(flips, rq->geo, &in, &sense))
 		return plan_fail(sense);
 	return (struct scsi_plan){ .kind = PLAN_ACTION, .action = select_action };
 }

@@ -10,6 +10,7 @@
 #include "scsi/cdb.h"
 #include "scsi/compound.h"
 #include "scsi/exec.h"
+#include "scsi/media.h"
 #include "scsi/opcodes.h"
 #include "scsi/scsi.h"
 
@@ -78,56 +79,54 @@ struct scsi_plan sbc_plan_prevent_allow(const struct scsi_request *rq)
 	return (struct scsi_plan){ .kind = PLAN_ACTION, .action = prevent_action };
 }
 
+/* A FORMAT UNIT or SANITIZE may have begun while the cache was flushed. */
+static void end_in(struct scsi_task *t, bool good)
+{
+	struct scsi_sense sense = media_not_ready(t->lu);
+
+	scsi_action_done(t, good ? NULL : &sense);
+}
+
 static void stop_action(struct scsi_task *t)
 {
-	if (atomic_load(&t->lu->not_ready) == LU_READY)
-		lu_set_not_ready(t->lu, LU_STOPPED);
-	scsi_action_done(t, NULL);
+	lu_change_state(t->lu, LU_IN(LU_READY), LU_STOPPED);
+	end_in(t, !media_state(atomic_load(&t->lu->not_ready)));
 }
 
 static void start_action(struct scsi_task *t)
 {
-	int state = atomic_load(&t->lu->not_ready);
-	struct scsi_sense sense = sense_not_ready(state);
+	lu_change_state(t->lu, LU_IN(LU_STOPPED), LU_READY);
+	end_in(t, atomic_load(&t->lu->not_ready) == LU_READY);
+}
 
-	if (state == LU_STOPPED)
-		lu_set_not_ready(t->lu, LU_READY);
-	scsi_action_done(t, state == LU_READY || state == LU_STOPPED ? NULL : &sense);
+static void removal_prevented(struct scsi_task *t)
+{
+	struct scsi_sense sense = sense_make(SENSE_ILLEGAL_REQUEST, ASC_REMOVAL_PREVENTED);
+
+	scsi_action_done(t, &sense);
 }
 
 static void eject_action(struct scsi_task *t)
 {
-	struct scsi_sense sense = sense_make(SENSE_ILLEGAL_REQUEST, ASC_REMOVAL_PREVENTED);
-	int state = atomic_load(&t->lu->not_ready);
-
 	if (lu_prevented(t->lu)) {
-		scsi_action_done(t, &sense);
+		removal_prevented(t);
 		return;
 	}
-	if (state == LU_READY || state == LU_STOPPED)
-		lu_set_not_ready(t->lu, LU_EJECTED);
-	scsi_action_done(t, NULL);
+	lu_change_state(t->lu, LU_IN(LU_READY) | LU_IN(LU_STOPPED), LU_EJECTED);
+	end_in(t, !media_state(atomic_load(&t->lu->not_ready)));
 }
 
 static void load_action(struct scsi_task *t)
 {
-	int state = atomic_load(&t->lu->not_ready);
-	struct scsi_sense sense = sense_not_ready(state);
-	bool ok = true;
-
 	if (lu_prevented(t->lu)) {
-		sense = sense_make(SENSE_ILLEGAL_REQUEST, ASC_REMOVAL_PREVENTED);
-		ok = false;
-	} else if (state == LU_EJECTED) {
-		/* The others learn of it; this nexus knows (SAM-5 5.14). */
-		lu_set_not_ready(t->lu, LU_READY);
-		lu_ua_all(t->lu, ASC_NOT_READY_TO_READY, t->nexus);
-	} else if (state == LU_STOPPED) {
-		lu_set_not_ready(t->lu, LU_READY);
-	} else if (state == LU_NO_STORE) {
-		ok = false;
+		removal_prevented(t);
+		return;
 	}
-	scsi_action_done(t, ok ? NULL : &sense);
+	/* The others learn of it; this nexus knows (SAM-5 5.14). */
+	if (lu_change_state(t->lu, LU_IN(LU_EJECTED), LU_READY))
+		lu_ua_all(t->lu, ASC_NOT_READY_TO_READY, t->nexus);
+	lu_change_state(t->lu, LU_IN(LU_STOPPED), LU_READY);
+	end_in(t, atomic_load(&t->lu->not_ready) == LU_READY);
 }
 
 /* What was written must be safe before the medium goes, unless NO_FLUSH says otherwise. */

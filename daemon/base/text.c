@@ -189,3 +189,25 @@ int text_hex_digit(char c)
 		return c - 'A' + 10;
 	return -1;
 }
+
+void text_hex(char *to, const uint8_t *from, size_t length)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < length; i++) {
+		*to++ = digits[from[i] >> 4];
+		*to++ = digits[from[i] & 15];
+	}
+	*to = '\0';
+}
+
+size_t text_unhex(uint8_t *to, size_t size, const char *from)
+{
+	size_t n = 0;
+
+	while (n < size && text_hex_digit(from[0]) >= 0 && text_hex_digit(from[1]) >= 0) {
+		to[n++] = (uint8_t)(text_hex_digit(from[0]) << 4 | text_hex_digit(from[1]));
+		from += 2;
+	}
+	return n;
+}

@@ -33,6 +33,10 @@ const char *text_errno(int error);
 
 /* The value of a hexadecimal digit of either case; -1: it is none. */
 int text_hex_digit(char c);
+/* Two lower case digits for each byte, and NUL. */
+void text_hex(char *to, const uint8_t *from, size_t length);
+/* And back: the number of bytes, as far as there is room; ends before what is no pair of digits. */
+size_t text_unhex(uint8_t *to, size_t size, const char *from);
 
 /* Shell-style match of '*' and '?' only; case-sensitive. */
 bool text_match(const char *pattern, const char *text);

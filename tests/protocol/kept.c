@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What commands have changed and a restart must not: saved mode pages. The daemon is killed, not
- * stopped.
+ * What commands have changed and a restart must not: saved mode pages, a FORMAT UNIT or SANITIZE
+ * that has not ended. The daemon is killed, not stopped.
  */
 #include "tests/protocol/protocol.h"
 
@@ -19,10 +19,12 @@ static const char *config_kept(const struct server *s)
 	    "daemon = { socket = \"%s/admin.sock\"; state_dir = \"%s/state\"; reactors = 2; };\n"
 	    "portals = ( { address = \"127.0.0.1\"; port = %u; group = 1; } );\n"
 	    "lus = ( { name = \"disk\"; type = \"file\"; path = \"%s/disk.img\"; create = true;\n"
-	    "    size = \"8MiB\"; } );\n"
+	    "    size = \"8MiB\"; },\n"
+	    "  { name = \"slow\"; type = \"file\"; path = \"%s/slow.img\"; create = true;\n"
+	    "    size = \"4MiB\"; fault = \"hang kind=write+zero skip=2\"; } );\n"
 	    "targets = ( { name = \"" DISK "\"; access = ( { any = true; } );\n"
-	    "  luns = ( { lun = 0; lu = \"disk\"; } ); } );\n",
-	    s->dir, s->dir, s->port, s->dir);
+	    "  luns = ( { lun = 0; lu = \"disk\"; }, { lun = 3; lu = \"slow\"; } ); } );\n",
+	    s->dir, s->dir, s->port, s->dir, s->dir);
 	return text;
 }
 
@@ -190,8 +192,146 @@ START_TEST(deleted_while_saving)
 }
 END_TEST
 
+#define SLOW        3 /* LUN */
+#define SLOW_BLOCKS 8192
+
+static unsigned slow(struct ini *i, const char *cdb)
+{
+	struct ini_scsi c;
+
+	cdb_of(&c, cdb);
+	c.lun = SLOW;
+	return result_of(i, &c);
+}
+
+/* A session whose unit attention for that LUN has been told. */
+static struct ini *slow_of(const struct server *s)
+{
+	struct ini *i = disk_of(s);
+
+	ck_assert_uint_eq(slow(i, "00 00 00 00 00 00"), UA(0x2900));
+	return i;
+}
+
+/* SANITIZE OVERWRITE with IMMED and AUSE. */
+static unsigned overwrite(struct ini *i, uint8_t passes, const char *pattern)
+{
+	struct ini_scsi c = { .cdb = { 0x48, 0xa1 }, .cdb_length = 10, .lun = SLOW };
+	uint8_t list[64] = { passes };
+	size_t n = strlen(pattern);
+
+	put_be16(list + 2, (uint16_t)n);
+	memcpy(list + 4, pattern, n);
+	put_be16(c.cdb + 7, (uint16_t)(4 + n));
+	c.out = list;
+	c.edtl = (uint32_t)(4 + n);
+	return result_of(i, &c);
+}
+
+static void release(const struct server *s, const char *rules)
+{
+	char params[200];
+
+	snprintf(params, sizeof(params), "\"name\":\"slow\",\"rules\":\"release; clear; %s\"",
+		 rules);
+	change(s, "lun.fault", params);
+}
+
+/* It is what the command said all through, and then ready, or as it ended. */
+static unsigned ends_from(struct ini *i, unsigned meanwhile)
+{
+	int64_t end = clock_ms() + patience(10000);
+	unsigned is;
+
+	while ((is = slow(i, "00 00 00 00 00 00")) == meanwhile)
+		ck_assert(clock_ms() < end);
+	return is;
+}
+
+/* Killed in the middle, the unit comes back with the command under way: the old content never shows
+ * again, and all of the pattern is there in the end. */
+START_TEST(sanitize_goes_on)
+{
+	COVERS("SD-011 SS-013 SO-013");
+	static uint8_t block[512], want[512];
+	struct server mine = { 0 };
+	struct ini_scsi c;
+	struct ini *i;
+
+	ck_assert(!server_start(&mine, config_kept));
+	i = slow_of(&mine);
+	ck_assert_uint_eq(overwrite(i, 1, "abcde"), 0);
+	ck_assert(!server_kill_and_restart(&mine));
+	for (unsigned round = 0; round < 2; round++) {
+		uint8_t sense[18];
+
+		i = slow_of(&mine);
+		ck_assert_uint_eq(slow(i, "00 00 00 00 00 00"), 0x02041b);
+		ck_assert_uint_eq(slow(i, "28 00 00 00 00 00 00 00 01 00"), 0x02041b);
+		ck_assert_uint_eq(slow(i, "1b 00 00 00 00 00"), 0x02041b); /* STOP */
+		cdb_of(&c, "03 00 00 00 12 00");
+		c.lun = SLOW;
+		c.in = sense;
+		c.edtl = sizeof(sense);
+		run_good(i, &c);
+		ck_assert_uint_eq(get_be16(sense + 12), 0x041b);
+		ck_assert_uint_eq(sense[15] & 0x80, 0x80); /* with its progress */
+		if (!round)
+			ck_assert(!server_kill_and_restart(&mine));
+	}
+	release(&mine, "");
+	ck_assert_uint_eq(ends_from(i, 0x02041b), 0);
+	for (unsigned b = 0; b < sizeof(want); b++)
+		want[b] = (uint8_t) "abcde"[b % 5];
+	for (unsigned lba = 0; lba < SLOW_BLOCKS; lba += 1023) {
+		rw10(&c, READ10, SLOW, lba, 1, block);
+		run_good(i, &c);
+		ck_assert_mem_eq(block, want, sizeof(want));
+	}
+	rw10(&c, WRITE10, SLOW, 5, 1, block);
+	run_good(i, &c);
+	/* What has ended does not begin again. */
+	ck_assert(!server_kill_and_restart(&mine));
+	i = slow_of(&mine);
+	ck_assert_uint_eq(slow(i, "00 00 00 00 00 00"), 0);
+	server_stop(&mine);
+}
+END_TEST
+
+/* What has failed is so after a restart, until it is repeated or taken back. */
+START_TEST(failures_stay)
+{
+	COVERS("SD-012 SD-007");
+	struct server mine = { 0 };
+	struct ini *i;
+
+	ck_assert(!server_start(&mine, config_kept));
+	i = slow_of(&mine);
+	release(&mine, "error kind=write+zero");
+	ck_assert_uint_eq(slow(i, "04 00 00 00 00 00"), 0x033101);
+	ck_assert(!server_kill_and_restart(&mine));
+	release(&mine, "error kind=write+zero");
+	i = slow_of(&mine);
+	ck_assert_uint_eq(slow(i, "00 00 00 00 00 00"), 0x033101);
+	ck_assert_uint_eq(overwrite(i, 1, "x"), 0);
+	ck_assert_uint_eq(ends_from(i, 0x02041b), 0x033103);
+	ck_assert(!server_kill_and_restart(&mine));
+	release(&mine, "");
+	i = slow_of(&mine);
+	ck_assert_uint_eq(slow(i, "28 00 00 00 00 00 00 00 01 00"), 0x033103);
+	ck_assert_uint_eq(slow(i, "48 1f 00 00 00 00 00 00 00 00"), 0); /* AUSE was said */
+	ck_assert_uint_eq(slow(i, "00 00 00 00 00 00"), 0);
+	ck_assert(!server_kill_and_restart(&mine));
+	i = slow_of(&mine);
+	ck_assert_uint_eq(slow(i, "00 00 00 00 00 00"), 0);
+	server_stop(&mine);
+}
+END_TEST
+
 void kept_suite(TCase *c)
 {
 	add(c, saved_pages);
 	add(c, deleted_while_saving);
+	add(c, sanitize_goes_on);
+	add(c, failures_stay);
 }

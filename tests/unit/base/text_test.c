@@ -180,5 +180,22 @@ START_TEST(match_of_many_stars_ends)
 }
 END_TEST
 
-UNIT_MAIN("base/text", sizes, numbers, formats_exactly, copies_whole_or_nothing, escapes,
-	  escape_is_bounded, matches, match_of_many_stars_ends)
+START_TEST(hexadecimal)
+{
+	static const uint8_t bytes[] = { 0x00, 0x7f, 0xa5, 0xff };
+	uint8_t back[8];
+	char text[9];
+
+	text_hex(text, bytes, 4);
+	ck_assert_str_eq(text, "007fa5ff");
+	ck_assert_uint_eq(text_unhex(back, sizeof(back), text), 4);
+	ck_assert_mem_eq(back, bytes, 4);
+	ck_assert_uint_eq(text_unhex(back, 3, text), 3);
+	ck_assert_uint_eq(text_unhex(back, sizeof(back), "0aBx"), 1);
+	ck_assert_uint_eq(text_unhex(back, sizeof(back), "abc"), 1);
+	ck_assert_uint_eq(text_unhex(back, sizeof(back), ""), 0);
+}
+END_TEST
+
+UNIT_MAIN("base/text", hexadecimal, sizes, numbers, formats_exactly, copies_whole_or_nothing,
+	  escapes, escape_is_bounded, matches, match_of_many_stars_ends)

@@ -262,7 +262,7 @@ START_TEST(refused)
 	/* Stopped units. */
 	for (unsigned i = 0; i < 2; i++) {
 		cx_setup(FX_FILE, FX_ARENA);
-		lu_set_not_ready(i ? cx_lu : fx_lu, LU_STOPPED);
+		lu_change_state(i ? cx_lu : fx_lu, ~0u, LU_STOPPED);
 		cx_start(0, 0, 10, false);
 		cx_expect_failure(i ? COPY_DESTINATION : COPY_SOURCE, SENSE_NOT_READY, 0x0402);
 		expect_nothing_written();

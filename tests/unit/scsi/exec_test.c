@@ -188,14 +188,14 @@ START_TEST(not_ready)
 
 	fx_setup(BACKING_INLINE);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		lu_set_not_ready(fx_lu, rows[i].state);
+		lu_change_state(fx_lu, ~0u, rows[i].state);
 		fx_expect(fx_tur(&fx_nexus[0]), SENSE_NOT_READY, rows[i].asc);
 		fx_expect(fx_read(&fx_nexus[1], 0, 1), SENSE_NOT_READY, rows[i].asc);
 		f = fx_task(&fx_nexus[0], inquiry, 6);
 		fake_task_in(f, 36);
 		fx_expect(f, 0, 0);
 	}
-	lu_set_not_ready(fx_lu, LU_READY);
+	lu_change_state(fx_lu, ~0u, LU_READY);
 	fx_expect(fx_read(&fx_nexus[1], 0, 1), 0, 0);
 	fx_teardown();
 }

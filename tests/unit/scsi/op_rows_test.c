@@ -125,7 +125,7 @@ START_TEST(each_command)
 	fx_setup(FX_FILE);
 	ck_assert_int_eq(conflicts(GATE_NO_WRITE), rows[_i].class == WRITES);
 	ck_assert_int_eq(conflicts(GATE_NO_READ), rows[_i].class != ALWAYS);
-	lu_set_not_ready(fx_lu, LU_READY); /* it may have stopped the unit */
+	lu_change_state(fx_lu, ~0u, LU_READY); /* it may have stopped the unit */
 	naca();
 	itl_ua(nexus_find(&fx_nexus[0], 0), 0x2a01);
 	f = run(0, 0, 0);
@@ -133,12 +133,12 @@ START_TEST(each_command)
 			 !stays);
 	fake_task_free(f);
 	fx_take_ua(&fx_nexus[0]);
-	lu_set_not_ready(fx_lu, LU_STOPPED);
+	lu_change_state(fx_lu, ~0u, LU_STOPPED);
 	f = run(0, 0, 0);
 	ck_assert_int_eq(f->status == SCSI_CHECK_CONDITION && f->sense.asc_ascq == 0x0402,
 			 rows[_i].medium);
 	fake_task_free(f);
-	lu_set_not_ready(fx_lu, LU_READY);
+	lu_change_state(fx_lu, ~0u, LU_READY);
 	if (stays)
 		fake_task_free(run(7, 0, 0));
 	else

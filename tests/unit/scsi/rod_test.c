@@ -275,9 +275,9 @@ START_TEST(another_medium)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		fx_setup(FX_FILE);
 		first = create(0, 8);
-		lu_set_not_ready(fx_lu, rows[i].state);
+		lu_change_state(fx_lu, ~0u, rows[i].state);
 		ck_assert_uint_eq(found(first->token, NOW), rows[i].expected);
-		lu_set_not_ready(fx_lu, LU_READY);
+		lu_change_state(fx_lu, ~0u, LU_READY);
 		fx_teardown();
 	}
 	fx_setup(FX_FILE);
