@@ -197,6 +197,11 @@ int backing_allocated(struct backing *b, uint64_t *ret)
 	return b->ops->allocated ? b->ops->allocated(b, ret) : -ENOTSUP;
 }
 
+int backing_space(struct backing *b, uint64_t *ret_total, uint64_t *ret_free)
+{
+	return b->ops->space ? b->ops->space(b, ret_total, ret_free) : -ENOTSUP;
+}
+
 int backing_resize(struct backing *b, uint64_t size)
 {
 	return b->ops->resize ? b->ops->resize(b, size) : -ENOTSUP;

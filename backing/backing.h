@@ -122,6 +122,9 @@ struct backing_ops {
 	int (*refresh)(struct backing *b);
 	/* Optional. Bytes really allocated. Blocking; offload thread. -ENOTSUP if unknown. */
 	int (*allocated)(struct backing *b, uint64_t *ret);
+	/* Optional. Bytes of what the store takes its space from, and those that are free there.
+	 * Blocking; offload thread. */
+	int (*space)(struct backing *b, uint64_t *ret_total, uint64_t *ret_free);
 	/* Optional. Changes the size. Blocking. */
 	int (*resize)(struct backing *b, uint64_t size);
 	/* Optional (fault): changes the behaviour at run time; text as fault_spec. */
@@ -171,6 +174,7 @@ static inline void *backing_map(struct backing_queue *q, uint64_t offset, uint64
  * -ENOTSUP where it has none. Offload thread. */
 int backing_refresh(struct backing *b);
 int backing_allocated(struct backing *b, uint64_t *ret);
+int backing_space(struct backing *b, uint64_t *ret_total, uint64_t *ret_free);
 int backing_resize(struct backing *b, uint64_t size);
 int backing_control(struct backing *b, const char *text);
 

@@ -292,6 +292,11 @@ static int fault_allocated(struct backing *b, uint64_t *ret)
 	return backing_allocated(store_of(b)->lower, ret);
 }
 
+static int fault_space(struct backing *b, uint64_t *ret_total, uint64_t *ret_free)
+{
+	return backing_space(store_of(b)->lower, ret_total, ret_free);
+}
+
 static int fault_resize(struct backing *b, uint64_t size)
 {
 	struct backing *lower = store_of(b)->lower;
@@ -309,6 +314,7 @@ static const struct backing_ops fault_ops = {
 	.submit = fault_submit,
 	.refresh = fault_refresh,
 	.allocated = fault_allocated,
+	.space = fault_space,
 	.resize = fault_resize,
 	.control = fault_control,
 };

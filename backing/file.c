@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -288,6 +289,19 @@ static int file_allocated(struct backing *b, uint64_t *ret)
 	return 0;
 }
 
+/* What a user without privileges would get: the rest is for the administrator's rescue. */
+static int file_space(struct backing *b, uint64_t *ret_total, uint64_t *ret_free)
+{
+	struct fd_store *s = container_of(b, struct fd_store, b);
+	struct statvfs fs;
+
+	if (fstatvfs(s->fd, &fs) < 0)
+		return -errno;
+	*ret_total = (uint64_t)fs.f_blocks * fs.f_frsize;
+	*ret_free = (uint64_t)fs.f_bavail * fs.f_frsize;
+	return 0;
+}
+
 static int file_resize(struct backing *b, uint64_t size)
 {
 	struct fd_store *s = container_of(b, struct fd_store, b);
@@ -319,5 +333,6 @@ const struct backing_ops file_ops = {
 	.submit = fd_submit,
 	.refresh = file_refresh,
 	.allocated = file_allocated,
+	.space = file_space,
 	.resize = file_resize,
 };

@@ -216,6 +216,11 @@ static int log_allocated(struct backing *b, uint64_t *ret)
 	return backing_allocated(store_of(b)->lower, ret);
 }
 
+static int log_space(struct backing *b, uint64_t *ret_total, uint64_t *ret_free)
+{
+	return backing_space(store_of(b)->lower, ret_total, ret_free);
+}
+
 static const struct backing_ops log_ops = {
 	.name = "log",
 	.close = log_close,
@@ -224,6 +229,7 @@ static const struct backing_ops log_ops = {
 	.submit = log_submit,
 	.refresh = log_refresh,
 	.allocated = log_allocated,
+	.space = log_space,
 };
 
 /* Goes on after the last whole record of a recording that is there. */

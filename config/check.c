@@ -160,6 +160,20 @@ static int check_lu_store(const struct config *c, unsigned i, struct config_erro
 	return 0;
 }
 
+static int check_lu_threshold(const struct config_lu *l, const char *name, const char *text,
+			      struct config_error *err)
+{
+	struct config_threshold t;
+
+	if (!text || !config_parse_threshold(text, &t))
+		return 0;
+	return refuse(
+	    err, &l->origin,
+	    "lu %s: %s \"%s\" is no threshold; write bytes, such as \"10GiB\", or a part, "
+	    "such as \"80%%\"",
+	    l->name, name, text);
+}
+
 static int check_lu(const struct config *c, unsigned i, struct config_error *err)
 {
 	const struct config_lu *l = &c->lus[i];
@@ -183,6 +197,10 @@ static int check_lu(const struct config *c, unsigned i, struct config_error *err
 		r = check_lu_geometry(l, err);
 	if (!r)
 		r = check_lu_store(c, i, err);
+	if (!r)
+		r = check_lu_threshold(l, "threshold_used", l->threshold_used, err);
+	if (!r)
+		r = check_lu_threshold(l, "threshold_available", l->threshold_available, err);
 	return r;
 }
 

@@ -38,6 +38,7 @@ struct config_daemon {
 	char *user;                  /* NULL: stay who we are; else drop to it after start */
 	char *store_paths;           /* NULL, or folders parted by ':' where the helper may open */
 	char *isns_servers;          /* NULL: none; numeric addresses parted by blanks or commas */
+	unsigned space_period_s;     /* 10 */
 	unsigned isns_period_s, isns_esi_s; /* 600, 0 */
 	bool advertise_all_families;        /* tell initiators also addresses of the other family */
 	bool send_targets_all_in_normal_sessions; /* answered with the session's own target */
@@ -85,8 +86,9 @@ struct config_lu {
 	char *naa;      /* 32 hex digits; NULL: chosen once and kept in the state */
 	char *serial;   /* NULL: likewise */
 	char *rotation; /* NULL: ask the store; "ssd", "hdd" */
-	char *log_path; /* NULL; for tests: a log store in front */
-	char *fault;    /* NULL; for tests: a fault store in front */
+	char *threshold_used, *threshold_available; /* NULL: none; see config_parse_threshold */
+	char *log_path;                             /* NULL; for tests: a log store in front */
+	char *fault;                                /* NULL; for tests: a fault store in front */
 	/* Not settings: */
 	bool lost; /* its state file was torn, it stays out of service */
 	bool make; /* make the file this once: it was asked for at run time */
@@ -196,6 +198,15 @@ int config_secret_bytes(const char *secret, uint8_t bytes[static CONFIG_SECRET_M
 /* Another account that this one shares its secret with; NULL: none. Not an error, but unwise. */
 const struct config_account *config_same_secret(const struct config *c,
 						const struct config_account *a);
+
+/* A threshold of space: "80%" of a whole, or a size in bytes. 0 or -EINVAL. */
+struct config_threshold {
+	uint64_t value;
+	bool percent;
+};
+int config_parse_threshold(const char *text, struct config_threshold *ret);
+/* In bytes; 0: none (NULL), or it is no threshold. */
+uint64_t config_threshold_bytes(const char *text, uint64_t whole);
 
 /* The config as text that config_parse_text reads back to the same, but for secrets: a comment says
  * where they stand. malloc'ed; NULL: no memory. */

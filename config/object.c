@@ -240,6 +240,34 @@ bool config_object_equal(const struct config_scope *scope, const void *a, const 
 	return true;
 }
 
+bool config_object_same(const struct config_scope *scope, const void *a, const void *b)
+{
+	for (const struct config_setting *s = scope->settings; s->name; s++)
+		if (!s->live && !setting_equal(s, a, b))
+			return false;
+	return true;
+}
+
+int config_object_take_live(const struct config_scope *scope, void *to, const void *from)
+{
+	int changed = 0;
+
+	for (const struct config_setting *s = scope->settings; s->name; s++) {
+		struct config_value v;
+		char why[200];
+
+		if (!s->live || setting_equal(s, to, from))
+			continue;
+		changed = 1;
+		v = config_read_value(s, from);
+		if (v.kind == VALUE_NONE)
+			config_unset(s, to);
+		else if (config_assign(s, to, &v, why, sizeof(why)))
+			return -ENOMEM;
+	}
+	return changed;
+}
+
 void *config_list_append(const struct config_setting *s, void *object)
 {
 	unsigned n = count_of(s, object);

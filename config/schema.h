@@ -39,6 +39,7 @@ struct config_setting {
 	bool required;
 	bool secret;  /* TEXT: never shown to anybody */
 	bool restart; /* a change takes effect at the next start only */
+	bool live;    /* of an LU: a change does not make it anew */
 	const char *help;
 };
 
@@ -81,6 +82,9 @@ int config_object_init(const struct config_scope *scope, void *object); /* defau
 void config_object_clear(const struct config_scope *scope, void *object);
 int config_object_copy(const struct config_scope *scope, void *to, const void *from);
 bool config_object_equal(const struct config_scope *scope, const void *a, const void *b);
+/* Equal but for what is live; and takes that over: 1, 0 (it was so) or -ENOMEM. */
+bool config_object_same(const struct config_scope *scope, const void *a, const void *b);
+int config_object_take_live(const struct config_scope *scope, void *to, const void *from);
 
 /* LIST: appends an object with defaults; NULL: no memory. */
 void *config_list_append(const struct config_setting *s, void *object);

@@ -155,7 +155,9 @@ static enum apply_result diff_lu(struct apply_run *run, const struct config_lu *
 	}
 	al->run = run;
 	al->have = have;
-	al->retry = have && config_object_equal(&config_lu_scope, &have->config, &al->config);
+	al->retry = have && config_object_same(&config_lu_scope, &have->config, &al->config);
+	if (al->retry && !config_object_equal(&config_lu_scope, &have->config, &al->config))
+		run->request->n_changes++; /* live: apply_switch takes it over */
 	if (al->retry && !wants_retry(run, have)) {
 		config_object_clear(&config_lu_scope, &al->config);
 		free(al);

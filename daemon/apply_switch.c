@@ -6,6 +6,8 @@
 #include "config/schema.h"
 #include "daemon/apply_internal.h"
 #include "daemon/base/log.h"
+#include "daemon/space.h"
+#include "scsi/provision.h"
 #include "transport/iscsi/policy.h"
 
 #include <stdlib.h>
@@ -54,6 +56,19 @@ static void refresh_portals(struct apply_run *run)
 	}
 }
 
+/* Settings that do not make a unit anew. Without memory the old ones hold until the next change. */
+static void refresh_lus(struct daemon *d, const struct config *c)
+{
+	for (unsigned i = 0; i < c->n_lus; i++) {
+		struct node_lu *l = node_find_lu(&d->node, c->lus[i].name);
+		int changed =
+		    l ? config_object_take_live(&config_lu_scope, &l->config, &c->lus[i]) : 0;
+
+		if (l && (changed > 0 || atomic_load(&l->lu->space.used) == SPACE_UNKNOWN))
+			space_look(d, l);
+	}
+}
+
 static void switch_portals(struct apply_run *run)
 {
 	struct node *n = &run->daemon->node;
@@ -90,6 +105,7 @@ void apply_switch(struct apply_run *run)
 	struct node *n = &run->daemon->node;
 
 	switch_lus(run);
+	refresh_lus(run->daemon, run->request->desired);
 	switch_portals(run);
 	if (!run->request->boot)
 		set_log_level(n->config, run->request->desired);

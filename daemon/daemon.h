@@ -24,6 +24,7 @@ struct helper;
 struct interfaces;
 struct isns;
 struct service;
+struct space;
 struct state;
 struct stop;
 
@@ -57,6 +58,7 @@ struct daemon {
 	struct helper *helper;         /* NULL: stores are opened by the process itself */
 	struct interfaces *interfaces; /* NULL: not watched */
 	struct isns *isns;             /* NULL: not there */
+	struct space *space;           /* NULL: nobody looks at the space of stores */
 	struct stop *stop;             /* not NULL: the process is ending */
 	uint64_t started_ms;
 	int exit_status;

@@ -16,6 +16,7 @@
 #include "daemon/isns/isns.h"
 #include "daemon/keep.h"
 #include "daemon/service.h"
+#include "daemon/space.h"
 #include "daemon/state.h"
 #include "daemon/stop.h"
 #include "transport/tcp/tcp.h"
@@ -273,6 +274,7 @@ static int run(struct start *s)
 	keep_start(d);
 	alua_start(d);
 	keep_unit_start(d);
+	d->space = space_start(d);
 	reactor_run(d->control);
 	return d->exit_status ? -EIO : 0;
 }
@@ -289,6 +291,7 @@ static void tear_down(struct start *s)
 		log_error(LOG_DAEMON, "a store's call still hangs; leaving it to the kernel");
 		_exit(1);
 	}
+	space_stop(d->space);
 	interfaces_stop(d->interfaces);
 	isns_stop(d->isns);
 	state_close(d->state);

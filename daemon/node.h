@@ -28,6 +28,7 @@ struct node_store {
 	struct offload_queue *queue;
 	char name[64];                   /* of the LU */
 	char *path;                      /* NULL: has none */
+	bool looked_at;                  /* by space.c */
 	bool busy;                       /* a refresh runs: closing waits for it */
 	bool leaving;                    /* its LU has left the tree */
 	bool left_before;                /* the request in progress (apply_wait.c) */

@@ -86,6 +86,7 @@ static const struct config_setting unit_settings[] = {
 	UNIT_MODE(MODE_SLOT_CACHING_2, "mode_caching_2"),
 	UNIT_MODE(MODE_SLOT_CONTROL_2, "mode_control_2"),
 	UNIT_MODE(MODE_SLOT_CONTROL_4, "mode_control_4"),
+	UNIT_MODE(MODE_SLOT_RECOVERY_7, "mode_recovery_7"),
 	{ .name = "media", .type = CONFIG_WORD, AT(state_unit, media),
 	  .choices = "formatting sanitizing format_failed sanitize_failed" },
 	{ .name = "media_path", .type = CONFIG_TEXT, AT(state_unit, media_path), .max = 4000 },

@@ -23,8 +23,9 @@ struct scsi_sense;
 
 #define KEPT_MODE 16 /* bytes of mode parameters that can be changed, and some to spare */
 
-#define KEPT_PATTERN 4096 /* bytes of the pattern of SANITIZE OVERWRITE, a logical block at most   \
-			   */
+#define KEPT_PATTERN                                                                               \
+	4096 /* bytes of the pattern of SANITIZE OVERWRITE, a logical block at most                \
+	      */
 
 /* A FORMAT UNIT or SANITIZE that is under way or has failed; zero: none. */
 struct kept_media {

@@ -10,6 +10,7 @@
 #include "daemon/base/bytes.h"
 #include "scsi/cdb.h"
 #include "scsi/opcodes.h"
+#include "scsi/provision.h"
 
 #include <string.h>
 
@@ -105,6 +106,24 @@ static void build_exceptions(const struct scsi_request *rq, struct log_writer *w
 	put_parameter(w, 0x0000, LOG_LIST, none, sizeof(none));
 }
 
+/* Logical block provisioning, SBC-3 6.4.4: resource counts in threshold sets, and their scope. */
+static void put_resource(struct log_writer *w, uint16_t code, uint64_t bytes, uint8_t scope)
+{
+	uint8_t p[8] = { 0 };
+
+	if (bytes == SPACE_UNKNOWN)
+		return;
+	put_be32(p, provision_sets(bytes));
+	p[4] = scope;
+	put_parameter(w, code, LOG_LIST, p, sizeof(p));
+}
+
+static void build_provisioning(const struct scsi_request *rq, struct log_writer *w)
+{
+	put_resource(w, 0x0001, atomic_load(&rq->lu->space.available), 0x02 /* shared */);
+	put_resource(w, 0x0002, atomic_load(&rq->lu->space.used), 0x01 /* the unit's own */);
+}
+
 static void build_pages(const struct scsi_request *rq, struct log_writer *w);
 static void build_subpages(const struct scsi_request *rq, struct log_writer *w);
 
@@ -112,39 +131,51 @@ static const struct log_page {
 	uint8_t code, subpage;
 	/* Appends parameters; pages 00h append the codes of pages. */
 	void (*build)(const struct scsi_request *rq, struct log_writer *w);
+	bool thin; /* only there on a thin unit */
 } pages[] = {
-	{ 0x00, 0x00, build_pages }, /* supported log pages, SPC-4 7.3.18 */
-	{ 0x00, SUBPAGE_ALL, build_subpages }, { 0x02, 0x00, build_write_errors }, /* SPC-4 7.3.8 */
-	{ 0x03, 0x00, build_read_errors },     { 0x10, 0x00, build_self_tests },
-	{ 0x2f, 0x00, build_exceptions },
+	/* clang-format off */
+	{ 0x00, 0x00, build_pages, false },           /* supported log pages, SPC-4 7.3.18 */
+	{ 0x00, SUBPAGE_ALL, build_subpages, false },
+	{ 0x02, 0x00, build_write_errors, false },    /* SPC-4 7.3.8 */
+	{ 0x03, 0x00, build_read_errors, false },
+	{ 0x0c, 0x00, build_provisioning, true },
+	{ 0x10, 0x00, build_self_tests, false },
+	{ 0x2f, 0x00, build_exceptions, false },
+	/* clang-format on */
 };
 
 #define PAGES (sizeof(pages) / sizeof(pages[0]))
 
+static bool offered(const struct log_page *p, const struct scsi_request *rq)
+{
+	return !p->thin || rq->geo->thin;
+}
+
 static void build_pages(const struct scsi_request *rq, struct log_writer *w)
 {
-	(void)rq;
 	for (size_t i = 0; i < PAGES; i++)
-		if (!pages[i].subpage)
+		if (!pages[i].subpage && offered(&pages[i], rq))
 			w->out[w->length++] = pages[i].code;
 }
 
 static void build_subpages(const struct scsi_request *rq, struct log_writer *w)
 {
-	(void)rq;
 	for (size_t i = 0; i < PAGES; i++) {
+		if (!offered(&pages[i], rq))
+			continue;
 		w->out[w->length++] = pages[i].code;
 		w->out[w->length++] = pages[i].subpage;
 	}
 }
 
 /* NULL: *ret_field is at fault, the code if there is no such page at all. */
-static const struct log_page *find(uint8_t code, uint8_t subpage, struct scsi_sense *ret)
+static const struct log_page *find(const struct scsi_request *rq, uint8_t code, uint8_t subpage,
+				   struct scsi_sense *ret)
 {
 	bool known = false;
 
 	for (size_t i = 0; i < PAGES; i++) {
-		if (pages[i].code != code)
+		if (pages[i].code != code || !offered(&pages[i], rq))
 			continue;
 		if (pages[i].subpage == subpage)
 			return &pages[i];
@@ -168,7 +199,7 @@ struct scsi_plan log_plan_sense(const struct scsi_request *rq)
 	};
 	struct scsi_sense sense;
 	const struct log_page *p =
-	    find(page & 0x3f, cdb[offsetof(struct cdb_log_sense, subpage)], &sense);
+	    find(rq, page & 0x3f, cdb[offsetof(struct cdb_log_sense, subpage)], &sense);
 
 	if (!p)
 		return plan_fail(sense);

@@ -3,6 +3,7 @@
 
 #include "scsi/nexus.h"
 #include "scsi/pr.h"
+#include "scsi/provision.h"
 #include "scsi/rod.h"
 #include "scsi/scsi.h"
 
@@ -137,6 +138,8 @@ int lu_create(const struct lu_params *p, struct backing *b, struct scsi_lu **ret
 	lu->id = p->id;
 	lu->backing = b;
 	set_geometry(&lu->geo, p, b);
+	atomic_init(&lu->space.used, SPACE_UNKNOWN);
+	atomic_init(&lu->space.available, SPACE_UNKNOWN);
 	atomic_init(&lu->refs, 1);
 	atomic_init(&lu->not_ready, b ? LU_READY : LU_NO_STORE);
 	*ret = lu;

@@ -46,6 +46,7 @@ struct lu_geometry {
 	_Atomic uint32_t unmap_alignment;
 	_Atomic uint64_t max_unmap_blocks; /* per command, B0h */
 	_Atomic uint32_t max_unmap_descriptors;
+	_Atomic uint64_t used_threshold, available_threshold; /* bytes, 0: none; provision.h */
 	_Atomic bool thin, zeroes_after_unmap, write_cache, rotational, read_only;
 };
 
@@ -109,7 +110,11 @@ struct scsi_lu {
 	struct lu_geometry geo;
 	struct lu_identity id;
 	_Atomic unsigned refs;
-	_Atomic int not_ready;           /* enum lu_not_ready */
+	_Atomic int not_ready; /* enum lu_not_ready */
+	struct {
+		_Atomic uint64_t used, available; /* bytes, as last seen; provision.h */
+		_Atomic bool used_reached, available_reached;
+	} space;
 	_Atomic uint16_t media_progress; /* of FORMAT UNIT and SANITIZE, in 65536ths */
 	_Atomic bool media_unrestricted; /* EXIT FAILURE MODE is allowed */
 	_Atomic uint64_t copy_bytes;     /* of copies from and to it that are in flight */

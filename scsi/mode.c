@@ -99,7 +99,8 @@ struct scsi_plan mode_plan_sense(const struct scsi_request *rq)
 	else
 		mode_current(rq->lu, flips);
 	for (unsigned i = 0; i < mode_n_pages; i++) {
-		if (!page_wanted(&mode_pages[i], m.code, m.subpage))
+		if (!page_wanted(&mode_pages[i], m.code, m.subpage) ||
+		    !mode_page_offered(&mode_pages[i], rq->geo))
 			continue;
 		mode_page_build(&mode_pages[i], rq->geo, m.pc, flips, out + n);
 		n += mode_pages[i].length;

@@ -15,9 +15,10 @@
 
 /* Bytes of mode_current that are used; each is one byte of one page. */
 enum mode_slot {
-	MODE_SLOT_CACHING_2, /* WCE */
-	MODE_SLOT_CONTROL_2, /* D_SENSE */
-	MODE_SLOT_CONTROL_4, /* SWP */
+	MODE_SLOT_CACHING_2,  /* WCE */
+	MODE_SLOT_CONTROL_2,  /* D_SENSE */
+	MODE_SLOT_CONTROL_4,  /* SWP */
+	MODE_SLOT_RECOVERY_7, /* LBPERE */
 	MODE_SLOTS
 };
 _Static_assert(MODE_SLOTS <= KEPT_MODE, "kept over a restart");
@@ -26,6 +27,7 @@ enum mode_bits {
 	MODE_WCE = 0x04,
 	MODE_D_SENSE = 0x04,
 	MODE_SWP = 0x08,
+	MODE_LBPERE = 0x80,
 };
 
 #define MODE_PAGE_MAX    40u   /* bytes of the longest page, header included */
@@ -67,6 +69,12 @@ static inline bool mode_write_through(const struct scsi_lu *lu)
 void mode_current(const struct scsi_lu *lu, uint8_t flips[static MODE_SLOTS]);
 void mode_saved(struct scsi_lu *lu, uint8_t flips[static MODE_SLOTS]);
 
+/* LBPERE=1, the default of a thin LU: its thresholds are told of. */
+static inline bool mode_reports_thresholds(const struct scsi_lu *lu)
+{
+	return !(mode_slot_get(lu, MODE_SLOT_RECOVERY_7) & MODE_LBPERE);
+}
+
 /* Back to the saved values (SAM-5 6.3.3, logical unit reset). Takes lu->lock. */
 void mode_reset(struct scsi_lu *lu);
 
@@ -83,6 +91,8 @@ struct mode_page {
 extern const struct mode_page mode_pages[]; /* ascending */
 extern const unsigned mode_n_pages;
 
+/* Is it there on this LU? */
+bool mode_page_offered(const struct mode_page *page, const struct lu_geometry *geo);
 const struct mode_page *mode_page_find(uint8_t code, uint8_t subpage); /* NULL: none */
 /* Which bits of a changeable byte may be changed on this LU. */
 uint8_t mode_mask(const struct mode_page *page, unsigned index, const struct lu_geometry *geo);

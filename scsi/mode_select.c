@@ -136,7 +136,7 @@ static bool take_page(struct select_list *s, struct scsi_sense *ret)
 	}
 	/* PS is reserved in MODE SELECT; a host that forgot to clear it means no harm. */
 	page = mode_page_find(p[0] & 0x3f, sub ? p[1] : 0);
-	if (!page || sub != (page->subpage != 0)) {
+	if (!page || !mode_page_offered(page, s->geo) || sub != (page->subpage != 0)) {
 		*ret = sense_invalid_parameter((uint16_t)s->at);
 		return false;
 	}

@@ -32,6 +32,7 @@ enum scsi_asc {
 	ASC_TOKEN_CORRUPT = 0x2305,
 	ASC_TOKEN_LENGTH = 0x230a,    /* invalid token length */
 	ASC_INVALID_RELEASE = 0x2604, /* invalid release of persistent reservation */
+	ASC_SOFT_THRESHOLD = 0x3807,  /* thin provisioning soft threshold reached */
 	ASC_MICROCODE_CHANGED = 0x3f01,
 	ASC_INQUIRY_CHANGED = 0x3f03, /* INQUIRY data has changed */
 	ASC_LUNS_CHANGED = 0x3f0e,

@@ -9,6 +9,7 @@
 
 #include "daemon/base/bytes.h"
 #include "scsi/alua.h"
+#include "scsi/provision.h"
 
 #include <string.h>
 
@@ -200,12 +201,13 @@ static size_t build_characteristics(const struct scsi_request *rq, uint8_t *out)
 	return 60;
 }
 
-/* Logical block provisioning, SBC-3 6.6.5. No thresholds, no anchors. */
+/* Logical block provisioning, SBC-3 6.6.5. No anchors. */
 static size_t build_provisioning(const struct scsi_request *rq, uint8_t *out)
 {
 	const struct lu_geometry *geo = rq->geo;
 
 	memset(out, 0, 4);
+	out[0] = provision_exponent(geo);
 	out[1] = (uint8_t)((geo->unmap_granularity ? 0xe0 : 0) |  /* LBPU, LBPWS, LBPWS10 */
 			   (geo->zeroes_after_unmap ? 0x04 : 0)); /* LBPRZ 001b */
 	out[2] = 0x02;                                            /* thin */

@@ -213,6 +213,42 @@ static void lun_retry(struct admin_request *rq)
 	admin_apply(rq, retry);
 }
 
+static const char *const thresholds[] = { "used", "available" };
+
+/* "none" takes one away; what is not said stays. */
+static enum apply_result threshold(struct admin_request *rq, struct apply_request *ar)
+{
+	struct config_lu *l = edit_lu(ar, param(rq, "name"));
+
+	if (!l)
+		return ar->result;
+	for (unsigned i = 0; i < 2; i++) {
+		const char *text = param(rq, thresholds[i]);
+		char **to = i ? &l->threshold_available : &l->threshold_used;
+
+		if (!text)
+			continue;
+		free(*to);
+		*to = strcmp(text, "none") ? strdup(text) : NULL;
+		if (!*to && strcmp(text, "none") != 0)
+			return edit_no_memory(ar);
+	}
+	rq->result = json_pack("{s:s, s:s, s:s}", "name", l->name, "threshold_used",
+			       l->threshold_used ? l->threshold_used : "none",
+			       "threshold_available",
+			       l->threshold_available ? l->threshold_available : "none");
+	return edit_keep(ar, STATE_LU, l);
+}
+
+static void lun_threshold(struct admin_request *rq)
+{
+	const char *text;
+
+	if (admin_text(rq, "name") && admin_optional_text(rq, "used", &text) &&
+	    admin_optional_text(rq, "available", &text))
+		admin_apply(rq, threshold);
+}
+
 const struct admin_method admin_lun_methods[] = {
 	{ "lun.create", ADMIN_CHANGE, lun_create, "name [type] [path] [size] [target] [lun] [*]",
 	  "makes a logical unit and, with a target, maps it" },
@@ -226,6 +262,8 @@ const struct admin_method admin_lun_methods[] = {
 	{ "lun.unmap", ADMIN_CHANGE, lun_unmap, "target lun", "takes a number out of a target" },
 	{ "lun.resize", ADMIN_CHANGE, lun_resize, "name [size] [force]",
 	  "makes the file that long, or looks at the store's size again; tells the initiators" },
+	{ "lun.threshold", ADMIN_CHANGE, lun_threshold, "name [used] [available]",
+	  "the space, in bytes or percent, at which initiators are warned; \"none\"" },
 	{ "lun.retry", ADMIN_CHANGE, lun_retry, "name",
 	  "opens the store of a logical unit that is out of service" },
 	{ "lun.fault", ADMIN_CHANGE, lun_fault, "name rules",

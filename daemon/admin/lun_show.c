@@ -8,6 +8,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/text.h"
 #include "daemon/daemon.h"
+#include "scsi/provision.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -80,6 +81,20 @@ void lun_list(struct admin_request *rq)
 	admin_reply(rq, json_pack("{s:o}", "luns", list));
 }
 
+static void add_space(json_t *j, const struct scsi_lu *lu)
+{
+	uint64_t available = atomic_load(&lu->space.available);
+
+	if (available != SPACE_UNKNOWN)
+		json_object_set_new(j, "available", json_integer((json_int_t)available));
+	if (atomic_load(&lu->geo.used_threshold))
+		json_object_set_new(j, "threshold_used_reached",
+				    json_boolean(atomic_load(&lu->space.used_reached)));
+	if (atomic_load(&lu->geo.available_threshold))
+		json_object_set_new(j, "threshold_available_reached",
+				    json_boolean(atomic_load(&lu->space.available_reached)));
+}
+
 static void add_store(json_t *j, const struct node_lu *l)
 {
 	const struct backing_info *i = &l->store->backing->info;
@@ -93,6 +108,7 @@ static void add_store(json_t *j, const struct node_lu *l)
 	json_object_set_new(j, "gives_space_back",
 			    json_boolean(g->thin && (i->flags & BACKING_CAN_TRIM)));
 	json_object_set_new(j, "opened_read_only", json_boolean(i->flags & BACKING_READ_ONLY));
+	add_space(j, l->lu);
 	lu_get_counters(l->lu, &n);
 	json_object_set_new(
 	    j, "counters",

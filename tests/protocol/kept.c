@@ -16,7 +16,8 @@ static const char *config_kept(const struct server *s)
 
 	snprintf(
 	    text, sizeof(text),
-	    "daemon = { socket = \"%s/admin.sock\"; state_dir = \"%s/state\"; reactors = 2; };\n"
+	    "daemon = { socket = \"%s/admin.sock\"; state_dir = \"%s/state\"; reactors = 2;\n"
+	    "  space_period_s = 1; };\n"
 	    "portals = ( { address = \"127.0.0.1\"; port = %u; group = 1; } );\n"
 	    "lus = ( { name = \"disk\"; type = \"file\"; path = \"%s/disk.img\"; create = true;\n"
 	    "    size = \"8MiB\"; },\n"

@@ -58,6 +58,7 @@ static const struct {
 	{ "reserve", reserve_suite },
 	{ "kept", kept_suite },
 	{ "alua", alua_suite },
+	{ "space", space_suite },
 	{ "chap_values", chap_values_suite },
 	{ "time", time_suite },
 	{ "churn", churn_suite },

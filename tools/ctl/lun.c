@@ -7,7 +7,8 @@
 const struct ctl_verb ctl_lun_verbs[] = {
 	{ "lun", "create", "lun.create", "name",
 	  "type path size create:t preallocate:t thin:t read-only:t removable:t force:t cache "
-	  "engine block-size:n physical-block-size:n naa serial rotation log-path fault target "
+	  "engine block-size:n physical-block-size:n naa serial rotation log-path fault "
+	  "threshold-used threshold-available target "
 	  "lun:n",
 	  "Makes a logical unit and, with --target, maps it there", NULL, NULL, NULL },
 	{ "lun", "list", "lun.list", "", "", "Lists all logical units and their condition", "luns",
@@ -26,6 +27,9 @@ const struct ctl_verb ctl_lun_verbs[] = {
 	  "Makes the file of a logical unit that long, or looks at the size of its store again, "
 	  "and "
 	  "tells the initiators",
+	  NULL, NULL, NULL },
+	{ "lun", "threshold", "lun.threshold", "name", "used available",
+	  "Sets the space, in bytes or percent, at which initiators are warned; none: no more",
 	  NULL, NULL, NULL },
 	{ "lun", "retry", "lun.retry", "name", "",
 	  "Opens the store of a logical unit that is out of service", NULL, NULL, NULL },

@@ -11,12 +11,37 @@ START_TEST(lists_of_pages)
 {
 	COVERS("SL-003 SL-004");
 	plan_setup();
+	ck_answer(LOG(0x00, 0x00),
+		  (const uint8_t[]){ 0x00, 0, 0, 6, 0x00, 0x02, 0x03, 0x0c, 0x10, 0x2f }, 10);
+	ck_answer(LOG(0x00, 0xff),
+		  (const uint8_t[]){ 0x40, 0xff, 0, 14, 0, 0, 0, 0xff, 0x02, 0, 0x03, 0, 0x0c, 0,
+				     0x10, 0, 0x2f, 0 },
+		  18);
+	fx_lu.geo.thin = false;
 	ck_answer(LOG(0x00, 0x00), (const uint8_t[]){ 0x00, 0, 0, 5, 0x00, 0x02, 0x03, 0x10, 0x2f },
 		  9);
-	ck_answer(LOG(0x00, 0xff),
-		  (const uint8_t[]){ 0x40, 0xff, 0, 12, 0, 0, 0, 0xff, 0x02, 0, 0x03, 0, 0x10, 0,
-				     0x2f, 0 },
-		  16);
+}
+END_TEST
+
+/* Counts of 1 MiB; what the store does not tell is left out. */
+START_TEST(provisioning)
+{
+	COVERS("SL-005 SL-004");
+	plan_setup();
+	atomic_store(&fx_lu.space.available, (300ull << 20) + 5);
+	atomic_store(&fx_lu.space.used, 20ull << 20);
+	ck_answer(LOG(0x0c, 0x00),
+		  (const uint8_t[]){ 0x0c, 0, 0, 24, 0, 1, 3, 8, 0, 0,  1, 44, 2, 0,
+				     0,    0, 0, 2,  3, 8, 0, 0, 0, 20, 1, 0,  0, 0 },
+		  28);
+	atomic_store(&fx_lu.space.available, SPACE_UNKNOWN);
+	atomic_store(&fx_lu.space.used, 1ull << 60);
+	ck_answer(
+	    LOG(0x0c, 0x00),
+	    (const uint8_t[]){ 0x0c, 0, 0, 12, 0, 2, 3, 8, 0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0 },
+	    16);
+	fx_lu.geo.thin = false;
+	ck_field(LOG(0x0c, 0x00), 2, 5);
 }
 END_TEST
 
@@ -130,5 +155,5 @@ START_TEST(counters)
 }
 END_TEST
 
-UNIT_MAIN("scsi/log", lists_of_pages, self_tests, listed_pages_and_no_others,
+UNIT_MAIN("scsi/log", lists_of_pages, provisioning, self_tests, listed_pages_and_no_others,
 	  bits_that_are_not_offered, allocation_length_cuts, parameter_pointer, counters)

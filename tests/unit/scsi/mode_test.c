@@ -25,24 +25,27 @@ void action_flushes(struct scsi_task *t)
 /* The pages, as a disk with a volatile cache has them. */
 static const uint8_t golden[] = {
 	/* clang-format off */
-	0x01, 0x0a, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0x81, 0x0a, 0xc0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0,
 	0x02, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0x07, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0x88, 0x12, 0x04, 0, 0xff, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0,
 	0x8a, 0x0a, 0x22, 0x10, 0, 0, 0, 0, 0xff, 0xff, 0, 0,
-	0x4a, 0x01, 0x00, 0x1c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0x4a, 0x01, 0x00, 0x1c, 0x06, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0x1a, 0x26, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0x1c, 0x0a, 0x08, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0x5c, 0x02, 0x00, 0x1c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0,
 	/* clang-format on */
 };
 
 static const struct golden_page {
 	uint8_t code, subpage, at, length;
 } golden_pages[] = {
-	{ 0x01, 0, 0, 12 },  { 0x02, 0, 12, 16 }, { 0x07, 0, 28, 12 },  { 0x08, 0, 40, 20 },
-	{ 0x0a, 0, 60, 12 }, { 0x0a, 1, 72, 32 }, { 0x1a, 0, 104, 40 }, { 0x1c, 0, 144, 12 },
+	{ 0x01, 0, 0, 12 },   { 0x02, 0, 12, 16 },  { 0x07, 0, 28, 12 },
+	{ 0x08, 0, 40, 20 },  { 0x0a, 0, 60, 12 },  { 0x0a, 1, 72, 32 },
+	{ 0x1a, 0, 104, 40 }, { 0x1c, 0, 144, 12 }, { 0x1c, 2, 156, 32 },
 };
 #define N_GOLDEN (sizeof(golden_pages) / sizeof(golden_pages[0]))
 
@@ -100,19 +103,22 @@ END_TEST
 START_TEST(changeable_and_saved)
 {
 	uint8_t control[16] = { 15, 0, 0x10, 0, 0x8a, 0x0a, 0x04, 0, 0x08 };
+	uint8_t recovery[16] = { 15, 0, 0x10, 0, 0x81, 0x0a, [11] = 0x80 };
 	uint8_t caching[24] = { 23, 0, 0x10, 0, 0x88, 0x12, 0x04 };
 
 	plan_setup();
+	ck_answer(PLAN(0x1a, 8, 0x41, 0, 255), recovery, 16);
 	ck_answer(PLAN(0x1a, 8, 0x4a, 0, 255), control, 16);
 	ck_answer(PLAN(0x1a, 8, 0x48, 0, 255), caching, 24);
 	fx_lu.geo.write_cache = false;
+	caching[4] = 0x08;
 	caching[6] = 0;
 	ck_answer(PLAN(0x1a, 8, 0x48, 0, 255), caching, 24);
 	/* Every other page: nothing can be changed. */
 	for (unsigned i = 0; i < N_GOLDEN; i++) {
 		const struct golden_page *g = &golden_pages[i];
 
-		if (g->code == 0x08 || (g->code == 0x0a && !g->subpage))
+		if (g->code == 0x01 || g->code == 0x08 || (g->code == 0x0a && !g->subpage))
 			continue;
 		PLAN(0x1a, 8, (uint8_t)(0x40 | g->code), g->subpage, 255);
 		for (unsigned b = g->subpage ? 4 : 2; b < g->length; b++)
@@ -279,7 +285,8 @@ START_TEST(every_bit_of_every_page)
 			bool control = g->code == 0x0a && !g->subpage;
 			bool may = (control && byte == 2 && mask == 4) ||
 				   (control && byte == 4 && mask == 8) ||
-				   (g->code == 0x08 && byte == 2 && mask == 4);
+				   (g->code == 0x08 && byte == 2 && mask == 4) ||
+				   (g->code == 0x01 && byte == 7 && mask == 0x80);
 			uint16_t got;
 
 			memcpy(list + 4, golden + g->at, g->length);

@@ -197,11 +197,11 @@ END_TEST
 START_TEST(provisioning)
 {
 	plan_setup();
-	ck_answer(VPD(0xb2), (const uint8_t[]){ 0, 0xb2, 0, 4, 0, 0xe4, 2, 0 }, 8);
+	ck_answer(VPD(0xb2), (const uint8_t[]){ 0, 0xb2, 0, 4, 11, 0xe4, 2, 0 }, 8);
 	fx_lu.geo.zeroes_after_unmap = false;
-	ck_answer(VPD(0xb2), (const uint8_t[]){ 0, 0xb2, 0, 4, 0, 0xe0, 2, 0 }, 8);
+	ck_answer(VPD(0xb2), (const uint8_t[]){ 0, 0xb2, 0, 4, 11, 0xe0, 2, 0 }, 8);
 	fx_lu.geo.unmap_granularity = 0;
-	ck_answer(VPD(0xb2), (const uint8_t[]){ 0, 0xb2, 0, 4, 0, 0x00, 2, 0 }, 8);
+	ck_answer(VPD(0xb2), (const uint8_t[]){ 0, 0xb2, 0, 4, 11, 0x00, 2, 0 }, 8);
 	fx_lu.geo.thin = false;
 	ck_field(VPD(0xb2), 2, -1);
 }
