@@ -97,6 +97,20 @@ static void put_media(struct state_unit *u, const struct kept_media *m, char *pa
 		u->pattern = NULL;
 }
 
+#define INFORMATION_HEX (2 * KEPT_INFORMATION + 1)
+
+/* Returns buf; NULL: there is none. */
+static char *put_information(const struct kept_information *i, char buf[static INFORMATION_HEX])
+{
+	text_hex(buf, i->bytes, i->length);
+	return i->length ? buf : NULL;
+}
+
+static void take_information(struct kept_information *i, const char *hex, size_t most)
+{
+	i->length = (uint16_t)(hex ? text_unhex(i->bytes, most, hex) : 0);
+}
+
 /* NULL: it has none, or has been replaced. */
 static char *path_of(const struct daemon *d, const struct scsi_lu *lu)
 {
@@ -110,6 +124,7 @@ static int fill(struct state_change *ch, const struct kept_op *op, char *path)
 {
 	static const struct lu_kept nothing;
 	char naa[KEEP_KEY], word[MEDIA_WORD], pattern[2 * KEPT_PATTERN + 1];
+	char peripheral[INFORMATION_HEX], text[INFORMATION_HEX];
 	struct state_unit u = { .naa = naa, .pattern = pattern };
 
 	if (!ch)
@@ -120,6 +135,8 @@ static int fill(struct state_change *ch, const struct kept_op *op, char *path)
 	for (unsigned i = 0; i < KEPT_MODE; i++)
 		u.mode[i] = op->want.mode[i];
 	put_media(&u, &op->want.media, path, word);
+	u.peripheral_information = put_information(&op->want.peripheral, peripheral);
+	u.text_information = put_information(&op->want.text, text);
 	return state_change_put(ch, STATE_UNIT, &u);
 }
 
@@ -181,6 +198,8 @@ void keep_unit_restore(struct daemon *d, struct scsi_lu *lu, const char *path)
 	memset(&kept, 0, sizeof(kept));
 	for (unsigned i = 0; i < KEPT_MODE; i++)
 		kept.mode[i] = (uint8_t)u->mode[i];
+	take_information(&kept.peripheral, u->peripheral_information, KEPT_PERIPHERAL);
+	take_information(&kept.text, u->text_information, KEPT_INFORMATION);
 	if (u->media && path && u->media_path && !strcmp(path, u->media_path))
 		take_media(&kept.media, u);
 	lu_kept_restore(lu, &kept);

@@ -77,6 +77,8 @@ struct state_unit {
 	bool unrestricted, invert;
 	uint16_t passes;
 	char *pattern; /* hexadecimal; NULL: none */
+	/* Identifying information, hexadecimal; NULL: none. */
+	char *peripheral_information, *text_information;
 };
 
 /* Reads the folder, made when it is not there. Replays a journal first. A file that is torn is set

@@ -93,6 +93,10 @@ static const struct config_setting unit_settings[] = {
 	{ .name = "unrestricted", .type = CONFIG_BOOL, AT(state_unit, unrestricted), .def = "false" },
 	{ .name = "passes", .type = CONFIG_NUMBER, AT(state_unit, passes), .max = 31 },
 	{ .name = "invert", .type = CONFIG_BOOL, AT(state_unit, invert), .def = "false" },
+	{ .name = "peripheral_information", .type = CONFIG_TEXT,
+	  AT(state_unit, peripheral_information), .max = 2ull * KEPT_PERIPHERAL },
+	{ .name = "text_information", .type = CONFIG_TEXT, AT(state_unit, text_information),
+	  .max = 2ull * KEPT_INFORMATION },
 	{ .name = "pattern", .type = CONFIG_TEXT, AT(state_unit, pattern), .max = 2ull * KEPT_PATTERN },
 	{ 0 },
 };
@@ -185,13 +189,21 @@ static const char *pr_fault(const struct state_pr *pr)
 	return pr->type && !pr->n_registrations ? "a reservation without registrations" : NULL;
 }
 
+static bool is_hexadecimal(const char *text)
+{
+	size_t n = text ? strlen(text) : 0;
+
+	return n % 2 == 0 && (!n || strspn(text, "0123456789abcdef") == n);
+}
+
 static const char *unit_fault(const struct state_unit *u)
 {
-	size_t n = u->pattern ? strlen(u->pattern) : 0;
-
-	if (n % 2 || (n && strspn(u->pattern, "0123456789abcdef") != n))
+	if (!is_hexadecimal(u->pattern))
 		return "the pattern is not hexadecimal";
-	return u->passes && !n ? "there is no pattern to overwrite with" : NULL;
+	if (!is_hexadecimal(u->peripheral_information) || !is_hexadecimal(u->text_information))
+		return "identifying information is not hexadecimal";
+	return u->passes && (!u->pattern || !*u->pattern) ? "there is no pattern to overwrite with"
+							  : NULL;
 }
 
 const char *state_object_fault(enum state_kind kind, const void *object)

@@ -105,6 +105,12 @@ struct cdb_report_tmfs {
 };
 _Static_assert(sizeof(struct cdb_report_tmfs) == 12, "SPC-4 6.36");
 
+/* REPORT and SET IDENTIFYING INFORMATION, and, without a type, TIMESTAMP. */
+struct cdb_information {
+	uint8_t opcode, service_action, reserved[2], restricted[2], length[4], type, control;
+};
+_Static_assert(sizeof(struct cdb_information) == 12, "SPC-4 6.32, 6.37, 6.43, 6.46");
+
 struct cdb_mode_sense6 {
 	uint8_t opcode, flags, page, subpage, allocation_length, control;
 };

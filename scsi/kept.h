@@ -37,10 +37,19 @@ struct kept_media {
 	uint8_t pattern[KEPT_PATTERN];
 };
 
+/* Identifying information (SPC-4 6.32): so long at most, in bytes. */
+#define KEPT_PERIPHERAL  64
+#define KEPT_INFORMATION 256
+struct kept_information {
+	uint16_t length;
+	uint8_t bytes[KEPT_INFORMATION]; /* zero behind length */
+};
+
 /* Compared by its bytes: made by zeroing or copying as a whole. */
 struct lu_kept {
 	uint8_t mode[KEPT_MODE]; /* saved values, see mode.h */
 	struct kept_media media;
+	struct kept_information peripheral, text;
 };
 
 struct kept_op {

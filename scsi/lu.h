@@ -115,6 +115,10 @@ struct scsi_lu {
 		_Atomic uint64_t used, available; /* bytes, as last seen; provision.h */
 		_Atomic bool used_reached, available_reached;
 	} space;
+	struct {
+		_Atomic int64_t offset_ms; /* to the machine's clock: SET TIMESTAMP */
+		_Atomic bool is_set;
+	} time;
 	_Atomic uint16_t media_progress; /* of FORMAT UNIT and SANITIZE, in 65536ths */
 	_Atomic bool media_unrestricted; /* EXIT FAILURE MODE is allowed */
 	_Atomic uint64_t copy_bytes;     /* of copies from and to it that are in flight */

@@ -159,6 +159,12 @@ struct scsi_plan media_params_format(const struct scsi_request *rq, const uint8_
 struct scsi_plan media_plan_sanitize(const struct scsi_request *rq);
 struct scsi_plan media_params_overwrite(const struct scsi_request *rq, const uint8_t *list,
 					size_t n);
+struct scsi_plan info_plan_report(const struct scsi_request *rq);
+struct scsi_plan info_plan_set(const struct scsi_request *rq);
+struct scsi_plan info_params_set(const struct scsi_request *rq, const uint8_t *list, size_t n);
+struct scsi_plan time_plan_report(const struct scsi_request *rq);
+struct scsi_plan time_plan_set(const struct scsi_request *rq);
+struct scsi_plan time_params_set(const struct scsi_request *rq, const uint8_t *list, size_t n);
 struct scsi_plan mode_plan_sense(const struct scsi_request *rq);
 struct scsi_plan mode_plan_select(const struct scsi_request *rq);
 struct scsi_plan mode_params_select(const struct scsi_request *rq, const uint8_t *list, size_t n);

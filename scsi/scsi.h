@@ -19,6 +19,7 @@ enum scsi_asc {
 	ASC_INTERNAL_RESET = 0x2904,
 	ASC_NEXUS_LOSS = 0x2907,
 	ASC_MODE_CHANGED = 0x2a01, /* mode parameters changed */
+	ASC_TIMESTAMP_CHANGED = 0x2a10,
 	ASC_RESERVATIONS_PREEMPTED = 0x2a03,
 	ASC_RESERVATIONS_RELEASED = 0x2a04,
 	ASC_REGISTRATIONS_PREEMPTED = 0x2a05,
@@ -34,7 +35,8 @@ enum scsi_asc {
 	ASC_INVALID_RELEASE = 0x2604, /* invalid release of persistent reservation */
 	ASC_SOFT_THRESHOLD = 0x3807,  /* thin provisioning soft threshold reached */
 	ASC_MICROCODE_CHANGED = 0x3f01,
-	ASC_INQUIRY_CHANGED = 0x3f03, /* INQUIRY data has changed */
+	ASC_INQUIRY_CHANGED = 0x3f03,    /* INQUIRY data has changed */
+	ASC_IDENTIFIER_CHANGED = 0x3f05, /* device identifier changed */
 	ASC_LUNS_CHANGED = 0x3f0e,
 	ASC_INTERNAL_FAILURE = 0x4400, /* internal target failure */
 	ASC_CLEARED_BY_ISCSI = 0x477f, /* some commands cleared by iSCSI protocol event */

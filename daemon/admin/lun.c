@@ -233,10 +233,10 @@ static enum apply_result threshold(struct admin_request *rq, struct apply_reques
 		if (!*to && strcmp(text, "none") != 0)
 			return edit_no_memory(ar);
 	}
-	rq->result = json_pack("{s:s, s:s, s:s}", "name", l->name, "threshold_used",
-			       l->threshold_used ? l->threshold_used : "none",
-			       "threshold_available",
-			       l->threshold_available ? l->threshold_available : "none");
+	rq->result =
+	    json_pack("{s:s, s:s, s:s}", "name", l->name, "threshold_used",
+		      l->threshold_used ? l->threshold_used : "none", "threshold_available",
+		      l->threshold_available ? l->threshold_available : "none");
 	return edit_keep(ar, STATE_LU, l);
 }
 

@@ -123,6 +123,42 @@ START_TEST(saved_pages)
 }
 END_TEST
 
+/* SET IDENTIFYING INFORMATION, text. */
+static unsigned name_it(struct ini *i, const char *name)
+{
+	struct ini_scsi c = { .cdb = { 0xa4, 0x06, [10] = 0x04 }, .cdb_length = 12 };
+
+	put_be32(c.cdb + 6, (uint32_t)strlen(name) + 1);
+	c.out = name;
+	c.edtl = (uint32_t)strlen(name) + 1;
+	return result_of(i, &c);
+}
+
+START_TEST(identifying_information)
+{
+	COVERS("SO-008 SU-019");
+	struct ini_scsi report;
+	struct server mine = { 0 };
+	uint8_t b[64] = { 0 };
+	struct ini *a, *other;
+
+	ck_assert(!server_start(&mine, config_kept));
+	a = disk_of(&mine);
+	other = disk_of(&mine);
+	ck_assert_uint_eq(name_it(a, "rack 7"), 0);
+	ck_assert_uint_eq(plain(other, "00 00 00 00 00 00"), UA(0x3f05));
+	ck_assert(!server_kill_and_restart(&mine));
+	a = disk_of(&mine);
+	cdb_of(&report, "a3 05 00 00 00 00 00 00 00 40 04 00");
+	report.in = b;
+	report.edtl = sizeof(b);
+	run_good(a, &report);
+	ck_assert_uint_eq(get_be32(b), 7);
+	ck_assert_str_eq((char *)b + 4, "rack 7");
+	server_stop(&mine);
+}
+END_TEST
+
 static unsigned files_in(const struct server *s, const char *folder)
 {
 	char path[200];
@@ -332,6 +368,7 @@ END_TEST
 void kept_suite(TCase *c)
 {
 	add(c, saved_pages);
+	add(c, identifying_information);
 	add(c, deleted_while_saving);
 	add(c, sanitize_goes_on);
 	add(c, failures_stay);
