@@ -204,6 +204,7 @@ int lu_attach(struct scsi_lu *lu, const struct lu_params *p, struct backing *b,
 	state = lu->kept.media.state;
 	pthread_mutex_unlock(&lu->lock);
 	lu_ua_all(lu, ASC_NOT_READY_TO_READY, NULL);
+	lu_ua_all(lu, ASC_CAPACITY_CHANGED, NULL); /* perhaps: nobody could ask before */
 	lu_change_state(lu, LU_IN(LU_NO_STORE), state ? (enum lu_not_ready)state : LU_READY);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Under lu->lock: from here on other reactors see it, so it starts with what holds now. */
 static void itl_join_lu(struct itl *itl)
@@ -177,10 +178,10 @@ struct itl *nexus_find_high(const struct it_nexus *n, uint64_t lun)
 	return find_in(n->itls, n->n_itls, lun);
 }
 
-/* The same LU under the same number with the same rights stays what it is. */
+/* The same LU under the same number stays what it is. */
 static bool entry_is(const struct scsi_lun_entry *e, const struct itl *itl)
 {
-	return itl && itl->lu == e->lu && itl->read_only == e->read_only;
+	return itl && itl->lu == e->lu;
 }
 
 /* The itls of a map: those of old that stay, and new ones. 0 or -ENOMEM (then none is new). */
@@ -291,6 +292,23 @@ static bool kept(const struct itl *itl, struct itl *const *itls, unsigned n)
 	return find_in(itls, n, itl->lun) == itl;
 }
 
+/* What is different of a LUN that was there before, though a 29h/00h may say that all is: hosts ask
+ * for their identity, size and WP again when they are told of just that. */
+static void tell_of_entry(const struct scsi_lun_entry *e, struct itl *itl, const struct itl *old)
+{
+	bool read_only = e->read_only || e->lu->geo.read_only;
+
+	if (!old)
+		return;
+	if (read_only != (old->read_only || old->lu->geo.read_only))
+		itl_ua(itl, ASC_MODE_CHANGED);
+	if (memcmp(itl->lu->id.naa, old->lu->id.naa, sizeof(old->lu->id.naa)) != 0)
+		itl_ua(itl, ASC_INQUIRY_CHANGED);
+	if (atomic_load(&itl->lu->geo.blocks) != atomic_load(&old->lu->geo.blocks))
+		itl_ua(itl, ASC_CAPACITY_CHANGED);
+	itl->read_only = e->read_only;
+}
+
 int nexus_remap(struct it_nexus *n, const struct scsi_lun_map *map)
 {
 	struct itl **old = n->itls, **itls;
@@ -302,6 +320,8 @@ int nexus_remap(struct it_nexus *n, const struct scsi_lun_map *map)
 	for (unsigned i = 0; i < n_old; i++)
 		stay += kept(old[i], itls, map->n);
 	changed = stay != n_old || stay != map->n;
+	for (unsigned i = 0; i < map->n; i++)
+		tell_of_entry(&map->entries[i], itls[i], find_in(old, n_old, itls[i]->lun));
 	for (unsigned i = 0; i < n_old; i++) {
 		if (!kept(old[i], itls, map->n))
 			itl_leave(old[i]);

@@ -372,7 +372,7 @@ static const struct scsi_op rows[ROWS] = {
 		.usage = { 0xa3, 0x0f, 0, 0, 0, 0, FF4 } },
 	[ROW_SET_INFORMATION] = {
 		ID_SA(0xa4, 0x06), .name = "SET IDENTIFYING INFORMATION", .cdb_length = 12,
-		.direction = DIR_OUT, .access = ACCESS_WRITE, .path = PATH_ACTIVE,
+		.direction = DIR_OUT, .access = ACCESS_WRITE, .path = PATH_STANDBY,
 		.flags = OP_SHARED, .timeout_s = 30, .plan = info_plan_set,
 		.params = info_params_set, .usage = { 0xa4, 0x06, 0, 0, FF2, FF4, 0xfe } },
 	[ROW_SET_GROUPS] = {
@@ -382,7 +382,7 @@ static const struct scsi_op rows[ROWS] = {
 		.params = alua_params_set, .usage = { 0xa4, 0x0a, 0, 0, 0, 0, FF4 } },
 	[ROW_SET_TIMESTAMP] = {
 		ID_SA(0xa4, 0x0f), .name = "SET TIMESTAMP", .cdb_length = 12,
-		.direction = DIR_OUT, .access = ACCESS_WRITE, .path = PATH_ACTIVE,
+		.direction = DIR_OUT, .access = ACCESS_WRITE, .path = PATH_STANDBY,
 		.flags = OP_SHARED, .timeout_s = 10, .plan = time_plan_set,
 		.params = time_params_set, .usage = { 0xa4, 0x0f, 0, 0, 0, 0, FF4 } },
 	[ROW_READ12] = {

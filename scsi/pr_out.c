@@ -241,16 +241,22 @@ static bool any_has_key(const struct pr_table *t, uint64_t key)
 	return false;
 }
 
+/* Is it the reservation that is preempted? Else SCOPE and TYPE are ignored (SPC-4 5.13.11.4.4). */
+static bool preempts_holder(const struct pr_table *now, uint64_t key)
+{
+	if (pr_all_registrants(now->type))
+		return !key;
+	return now->type != PR_NONE && now->regs[now->holder].key == key;
+}
+
 static void do_preempt(struct decision *d)
 {
 	const struct pr_table *now = d->now;
 	uint64_t key = d->rq->action_key;
-	bool all = pr_all_registrants(now->type);
+	bool holder = preempts_holder(now, key);
 	struct pr_table *t;
 
-	if (!type_right(d))
-		return;
-	if (!key && !all) {
+	if (!key && !holder) {
 		refuse(d, sense_invalid_parameter(LIST_ACTION_KEY));
 		return;
 	}
@@ -258,13 +264,13 @@ static void do_preempt(struct decision *d)
 		conflict(d);
 		return;
 	}
+	if (holder && !type_right(d))
+		return;
 	t = change(d, 0);
 	if (!t)
 		return;
-	if (!key)
-		preempt_holder(d, t, NULL);
-	else if (now->type != PR_NONE && !all && now->regs[now->holder].key == key)
-		preempt_holder(d, t, &key);
+	if (holder)
+		preempt_holder(d, t, key ? &key : NULL);
 	else
 		preempt_registrations(t, key);
 	t->generation++;

@@ -59,6 +59,7 @@ static const struct {
 	{ "kept", kept_suite },
 	{ "alua", alua_suite },
 	{ "space", space_suite },
+	{ "hot", hot_suite },
 	{ "chap_values", chap_values_suite },
 	{ "time", time_suite },
 	{ "churn", churn_suite },

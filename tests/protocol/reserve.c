@@ -376,7 +376,7 @@ END_TEST
 /* The last registration without APTPL: nothing comes back. */
 START_TEST(not_kept)
 {
-	COVERS("SR-025");
+	COVERS("SR-025 SA-019");
 	static const uint8_t isid[6] = { 0, 2, 0x3d, 0, 0, 1 };
 	struct server mine = { 0 };
 	struct ini *a, *b;

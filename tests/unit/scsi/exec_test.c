@@ -34,7 +34,7 @@ START_TEST(mode_sense_without_medium)
 
 	fx_setup(BACKING_INLINE);
 	for (size_t s = 0; s < sizeof(states) / sizeof(states[0]); s++) {
-		lu_set_not_ready(fx_lu, states[s]);
+		lu_change_state(fx_lu, ~0u, states[s]);
 		for (int i = 0; i < 2; i++) {
 			struct fake_task *f = fx_task(&fx_nexus[0], cdbs[i], i ? 10 : 6);
 
@@ -42,7 +42,7 @@ START_TEST(mode_sense_without_medium)
 			fx_expect(f, 0, 0);
 		}
 	}
-	lu_set_not_ready(fx_lu, LU_READY);
+	lu_change_state(fx_lu, ~0u, LU_READY);
 	fx_teardown();
 }
 END_TEST

@@ -208,6 +208,7 @@ START_TEST(store_comes_later)
 	ck_assert_int_eq(lu_attach(lu, &p, &s->b, &why), 0);
 	ck_assert_int_eq(lu_attach(lu, &p, &s->b, &why), -EINVAL);
 	fx_expect(fake_task_new(n, 1, tur, 6), SENSE_UNIT_ATTENTION, ASC_NOT_READY_TO_READY);
+	fx_expect(fake_task_new(n, 1, tur, 6), SENSE_UNIT_ATTENTION, ASC_CAPACITY_CHANGED);
 	fx_expect(fake_task_new(n, 1, tur, 6), 0, 0);
 	ck_assert_uint_eq(s->queues, 1);
 	ck_assert_uint_eq(lu->geo.blocks, 2048);

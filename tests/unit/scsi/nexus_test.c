@@ -161,22 +161,49 @@ START_TEST(remap_to_another)
 {
 	struct scsi_lun_entry e = { .lun = 0 };
 	struct fake_store *s = fake_store_new(1 << 20, FX_FILE);
+	static const uint16_t other[] = { ASC_RESET, ASC_INQUIRY_CHANGED, ASC_CAPACITY_CHANGED };
+	static const uint16_t resized[] = { ASC_RESET, ASC_MODE_CHANGED, ASC_CAPACITY_CHANGED };
+	static const uint16_t writable[] = { ASC_MODE_CHANGED };
 	struct it_nexus *n = &fx_nexus[0];
+	struct fake_task *f;
 	struct scsi_lun_map *map;
-	struct scsi_lu *lu;
+	struct scsi_lu *lu, *larger;
+	struct itl *was;
 
+	COVERS("SU-015");
 	fx_setup(FX_FILE);
 	lu = fx_new_lu(s);
+	lu->id.naa[0] = 0x60;
 	e.lu = lu;
 	map = lun_map_create(&e, 1);
 	ck_assert_int_eq(nexus_remap(n, map), 0);
 	ck_assert_ptr_eq(itl0(0)->lu, lu);
+	expect_ua(itl0(0), 3, other);
+	fx_take_ua(n);
 	lun_map_unref(map);
-	e.read_only = true;
+	/* Only what may be done with it: the nexus stays, and what it did. */
+	was = itl0(0);
+	for (int read_only = 1; read_only >= 0; read_only--) {
+		e.read_only = read_only;
+		map = lun_map_create(&e, 1);
+		ck_assert_int_eq(nexus_remap(n, map), 0);
+		ck_assert_ptr_eq(itl0(0), was);
+		expect_ua(was, 1, writable);
+		fx_take_ua(n);
+		f = fx_write(n, 0, 1, (uint8_t[FX_BLOCK]){ 0 });
+		fx_expect(f, read_only ? SENSE_DATA_PROTECT : 0, read_only ? 0x2700 : 0);
+		lun_map_unref(map);
+	}
+	/* The same unit as another object. */
+	larger = fx_new_lu(fx_store);
+	larger->id = lu->id;
+	larger->geo.read_only = true;
+	e.lu = larger;
 	map = lun_map_create(&e, 1);
 	ck_assert_int_eq(nexus_remap(n, map), 0);
-	ck_assert(itl0(0)->read_only);
+	expect_ua(itl0(0), 3, resized);
 	lun_map_unref(map);
+	lu_unref(larger);
 	lu_unref(lu);
 	nexus_destroy(n);
 	fake_store_free(s);

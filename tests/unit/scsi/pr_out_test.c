@@ -84,12 +84,18 @@ START_TEST(scope_and_type)
 			bool good = st < 16 && pr_type_valid((uint8_t)st);
 			unsigned want = good ? 0 : 0x052400;
 
+			if (actions[i] >= PR_PREEMPT)
+				pr_good(A, PR_RESERVE, PR_WRITE_EXCLUSIVE, KEY_A, 0);
 			ck_result(pr_out(A, actions[i], (uint8_t)st, KEY_A, KEY_A), want);
 			pr_good(A, PR_REGISTER_IGNORE, 0, 0, 0);
 			pr_good(A, PR_REGISTER_IGNORE, 0, 0, KEY_A);
 		}
 	}
-	/* Where they mean nothing they are not looked at. */
+	/* Where they mean nothing they are not looked at: registrations are preempted, too. */
+	pr_good(A, PR_PREEMPT, 0xff, KEY_A, KEY_A);
+	pr_good(A, PR_REGISTER, 0, 0, KEY_A);
+	pr_good(A, PR_PREEMPT_AND_ABORT, 0x00, KEY_A, KEY_A);
+	pr_good(A, PR_REGISTER, 0, 0, KEY_A);
 	pr_good(A, PR_REGISTER, 0xff, KEY_A, KEY_A);
 	pr_good(A, PR_CLEAR, 0xff, KEY_A, 0);
 	fx_teardown();
