@@ -346,7 +346,7 @@ static const struct scsi_op rows[ROWS] = {
 		.plan = spc_plan_report_luns, .usage = { 0xa0, 0, 0xff, 0, 0, 0, FF4 } },
 	[ROW_REPORT_INFORMATION] = {
 		ID_SA(0xa3, 0x05), .name = "REPORT IDENTIFYING INFORMATION", .cdb_length = 12,
-		.direction = DIR_IN, .access = ACCESS_ALWAYS, .path = PATH_STANDBY,
+		.direction = DIR_IN, .access = ACCESS_ALWAYS, .path = PATH_ACTIVE,
 		.flags = OP_NONE, .timeout_s = 10, .plan = info_plan_report,
 		.usage = { 0xa3, 0x05, 0, 0, FF2, FF4, 0xfe } },
 	[ROW_REPORT_GROUPS] = {
@@ -367,12 +367,12 @@ static const struct scsi_op rows[ROWS] = {
 		.usage = { 0xa3, 0x0d, 0x80, 0, 0, 0, FF4 } },
 	[ROW_REPORT_TIMESTAMP] = {
 		ID_SA(0xa3, 0x0f), .name = "REPORT TIMESTAMP", .cdb_length = 12,
-		.direction = DIR_IN, .access = ACCESS_ALWAYS, .path = PATH_STANDBY,
+		.direction = DIR_IN, .access = ACCESS_ALWAYS, .path = PATH_ACTIVE,
 		.flags = OP_NONE, .timeout_s = 10, .plan = time_plan_report,
 		.usage = { 0xa3, 0x0f, 0, 0, 0, 0, FF4 } },
 	[ROW_SET_INFORMATION] = {
 		ID_SA(0xa4, 0x06), .name = "SET IDENTIFYING INFORMATION", .cdb_length = 12,
-		.direction = DIR_OUT, .access = ACCESS_WRITE, .path = PATH_STANDBY,
+		.direction = DIR_OUT, .access = ACCESS_WRITE, .path = PATH_ACTIVE,
 		.flags = OP_SHARED, .timeout_s = 30, .plan = info_plan_set,
 		.params = info_params_set, .usage = { 0xa4, 0x06, 0, 0, FF2, FF4, 0xfe } },
 	[ROW_SET_GROUPS] = {
@@ -382,7 +382,7 @@ static const struct scsi_op rows[ROWS] = {
 		.params = alua_params_set, .usage = { 0xa4, 0x0a, 0, 0, 0, 0, FF4 } },
 	[ROW_SET_TIMESTAMP] = {
 		ID_SA(0xa4, 0x0f), .name = "SET TIMESTAMP", .cdb_length = 12,
-		.direction = DIR_OUT, .access = ACCESS_WRITE, .path = PATH_STANDBY,
+		.direction = DIR_OUT, .access = ACCESS_WRITE, .path = PATH_ACTIVE,
 		.flags = OP_SHARED, .timeout_s = 10, .plan = time_plan_set,
 		.params = time_params_set, .usage = { 0xa4, 0x0f, 0, 0, 0, 0, FF4 } },
 	[ROW_READ12] = {
