@@ -13,6 +13,7 @@ be() {
 bytes() {
 	local hex
 	printf -v hex '%s' "$@"
+	# shellcheck disable=SC2001 # not every bash knows & in a replacement
 	printf '%b' "$(sed 's/../\\x&/g' <<<"$hex")"
 }
 
