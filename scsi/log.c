@@ -129,18 +129,18 @@ static void build_subpages(const struct scsi_request *rq, struct log_writer *w);
 
 static const struct log_page {
 	uint8_t code, subpage;
+	bool thin; /* only there on a thin unit */
 	/* Appends parameters; pages 00h append the codes of pages. */
 	void (*build)(const struct scsi_request *rq, struct log_writer *w);
-	bool thin; /* only there on a thin unit */
 } pages[] = {
 	/* clang-format off */
-	{ 0x00, 0x00, build_pages, false },           /* supported log pages, SPC-4 7.3.18 */
-	{ 0x00, SUBPAGE_ALL, build_subpages, false },
-	{ 0x02, 0x00, build_write_errors, false },    /* SPC-4 7.3.8 */
-	{ 0x03, 0x00, build_read_errors, false },
-	{ 0x0c, 0x00, build_provisioning, true },
-	{ 0x10, 0x00, build_self_tests, false },
-	{ 0x2f, 0x00, build_exceptions, false },
+	{ 0x00, 0x00, false, build_pages },           /* supported log pages, SPC-4 7.3.18 */
+	{ 0x00, SUBPAGE_ALL, false, build_subpages },
+	{ 0x02, 0x00, false, build_write_errors },    /* SPC-4 7.3.8 */
+	{ 0x03, 0x00, false, build_read_errors },
+	{ 0x0c, 0x00, true, build_provisioning },
+	{ 0x10, 0x00, false, build_self_tests },
+	{ 0x2f, 0x00, false, build_exceptions },
 	/* clang-format on */
 };
 
