@@ -4,8 +4,7 @@
  * on behalf of an I_T nexus. It sends commands of its own (scsi_submit_own), a few at a time, so
  * reservations, write protection, ranges in use, resets and the removal of an LU act on them as on
  * those of the initiator; both LUs must be mapped to the nexus all the time. Holes of a thin source
- * stay holes where the destination is thin. A store's own copy (reflink) is used where there is
- * one.
+ * stay holes where the destination is thin. All else is read and written.
  *
  * Ranges are carried out in order. Within one LU each range is copied as if it had been read whole
  * before it is written, and before the next one begins.
