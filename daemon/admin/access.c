@@ -67,8 +67,9 @@ static void access_remove(struct admin_request *rq)
 		admin_apply(rq, rem);
 }
 
-static void add_rules(json_t *list, const struct config_target *t)
+static void add_rules(const struct daemon *d, const struct config_target *t, json_t *list)
 {
+	(void)d;
 	for (unsigned i = 0; i < t->n_access; i++) {
 		json_t *j = admin_object_json(&config_access_scope, &t->access[i]);
 
@@ -81,25 +82,7 @@ static void add_rules(json_t *list, const struct config_target *t)
 
 static void access_list(struct admin_request *rq)
 {
-	const struct config *c = rq->daemon->node.config;
-	const struct config_target *one = NULL;
-	const char *target = NULL;
-	json_t *list;
-
-	if (!admin_optional_text(rq, "target", &target))
-		return;
-	if (target && c)
-		one = admin_find_target(c, target);
-	if (target && !one) {
-		admin_fail(rq, ADMIN_NOT_FOUND,
-			   "target %s does not exist; see \"hawserctl target list\"", target);
-		return;
-	}
-	list = json_array();
-	for (unsigned i = 0; c && i < c->n_targets; i++)
-		if (!one || one == &c->targets[i])
-			add_rules(list, &c->targets[i]);
-	admin_reply(rq, json_pack("{s:o}", "rules", list));
+	admin_list_by_target(rq, "rules", add_rules);
 }
 
 const struct admin_method admin_access_methods[] = {

@@ -212,25 +212,7 @@ static void add_groups(const struct daemon *d, const struct config_target *t, js
 
 static void alua_list(struct admin_request *rq)
 {
-	const struct config *c = rq->daemon->node.config;
-	const struct config_target *one = NULL;
-	const char *target = NULL;
-	json_t *list;
-
-	if (!admin_optional_text(rq, "target", &target))
-		return;
-	if (target)
-		one = admin_find_target(c, target);
-	if (target && !one) {
-		admin_fail(rq, ADMIN_NOT_FOUND,
-			   "target %s does not exist; see \"hawserctl target list\"", target);
-		return;
-	}
-	list = json_array();
-	for (unsigned i = 0; i < c->n_targets; i++)
-		if (!one || one == &c->targets[i])
-			add_groups(rq->daemon, &c->targets[i], list);
-	admin_reply(rq, json_pack("{s:o}", "port_groups", list));
+	admin_list_by_target(rq, "port_groups", add_groups);
 }
 
 const struct admin_method admin_alua_methods[] = {

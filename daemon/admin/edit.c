@@ -34,6 +34,31 @@ struct config_target *admin_find_target(const struct config *c, const char *name
 	return config_find_target(c, iscsi_name_check(name, lower) ? name : lower);
 }
 
+void admin_list_by_target(struct admin_request *rq, const char *list_name,
+			  void (*add)(const struct daemon *d, const struct config_target *t,
+				      json_t *list))
+{
+	const struct config *c = rq->daemon->node.config;
+	const struct config_target *one = NULL;
+	const char *target = NULL;
+	json_t *list;
+
+	if (!admin_optional_text(rq, "target", &target))
+		return;
+	if (target && c)
+		one = admin_find_target(c, target);
+	if (target && !one) {
+		admin_fail(rq, ADMIN_NOT_FOUND,
+			   "target %s does not exist; see \"hawserctl target list\"", target);
+		return;
+	}
+	list = json_array();
+	for (unsigned i = 0; c && i < c->n_targets; i++)
+		if (!one || one == &c->targets[i])
+			add(rq->daemon, &c->targets[i], list);
+	admin_reply(rq, json_pack("{s:o}", list_name, list));
+}
+
 struct config_target *edit_target(struct apply_request *ar, const char *name)
 {
 	struct config_target *t = admin_find_target(ar->desired, name);

@@ -91,6 +91,11 @@ bool admin_optional_bool(struct admin_request *rq, const char *name, bool *ret);
 
 /* By name as the protocol compares names (RFC 3722). */
 struct config_target *admin_find_target(const struct config *c, const char *name);
+/* Answers with what `add` puts into the list of that name for each target, or for the one that the
+ * request names. */
+void admin_list_by_target(struct admin_request *rq, const char *list_name,
+			  void (*add)(const struct daemon *d, const struct config_target *t,
+				      json_t *list));
 /* Inside an edit: the object to be changed, NULL and ar refused when it is not there or stems from
  * hawser.conf, which is changed by its author only. */
 struct config_target *edit_target(struct apply_request *ar, const char *name);
