@@ -46,7 +46,6 @@ START_TEST(overlapping)
 	};
 	uint8_t *was = malloc(FX_SIZE);
 
-	COVERS("SX-009");
 	for (unsigned s = 0; s < 2; s++) {
 		for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 			cx_setup(cx_stores[s], FX_ARENA);
@@ -233,7 +232,7 @@ static void expect_nothing_written(void)
 
 START_TEST(refused)
 {
-	COVERS("SX-008 SR-005");
+	COVERS("SR-005");
 	/* The nexus has the destination read-only; the source may be. */
 	cx_setup(FX_FILE, FX_ARENA);
 	cx_remap(true, true);
@@ -276,7 +275,7 @@ START_TEST(reserved)
 {
 	static const uint8_t reserve[6] = { 0x16 };
 
-	COVERS("SX-008 SR-005");
+	COVERS("SR-005");
 	for (unsigned lun = 0; lun < 2; lun++) {
 		struct fake_task *f;
 
