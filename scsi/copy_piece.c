@@ -22,11 +22,11 @@ static const struct scsi_op op_write = { .name = "copy: write",
 					 .access = ACCESS_WRITE,
 					 .flags = OP_MEDIUM | OP_CHANGES };
 
-static const struct scsi_port_ops source_port, destination_port;
+static const struct scsi_port_ops port;
 
 static bool is_source(const struct scsi_task *t)
 {
-	return t->port == &source_port;
+	return t->read;
 }
 
 static struct copy_piece *piece_of(struct scsi_task *t)
@@ -61,7 +61,7 @@ static void submit(struct copy_piece *p, struct scsi_task *t, const struct scsi_
 		.data = data,
 	};
 
-	t->port = source ? &source_port : &destination_port;
+	t->port = &port;
 	t->nexus = c->nexus;
 	t->lun = source ? c->job->source_lun : c->job->destination_lun;
 	t->cdb = no_cdb;
@@ -167,15 +167,7 @@ static void stopped(struct scsi_task *t)
 	copy_drop(c);
 }
 
-static const struct scsi_port_ops source_port = {
-	.data_in = data_in,
-	.done = done,
-	.detached_done = detached_done,
-	.release = release,
-	.abort = stopped,
-};
-
-static const struct scsi_port_ops destination_port = {
+static const struct scsi_port_ops port = {
 	.data_in = data_in,
 	.done = done,
 	.detached_done = detached_done,
