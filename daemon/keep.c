@@ -64,13 +64,50 @@ void keep_drop(struct daemon *d, enum state_kind kind, const struct scsi_lu *lu)
 	state_commit_begin(d->state, d->control, &g->commit);
 }
 
-/* One change of the state for one table. */
 struct keeping {
 	struct state_commit commit;
 	struct daemon *daemon;
-	struct pr_keep *request;
+	struct keep_request rq;
 };
 
+static void committed(struct state_commit *c)
+{
+	struct keeping *g = list_entry(c, struct keeping, commit);
+	const struct keep_request *rq = &g->rq;
+
+	if (c->result)
+		log_error(LOG_DAEMON,
+			  "lu %s: the state folder %s cannot be written: %s; %s that must outlive "
+			  "the process was refused",
+			  rq->lu->id.name, g->daemon->settings.state_dir, text_errno(-c->result),
+			  rq->what);
+	else if (keep_orphan(g->daemon, rq->lu))
+		keep_drop(g->daemon, rq->kind, rq->lu);
+	rq->answer(rq->request, c->result);
+	state_change_free(c->change);
+	free(g);
+}
+
+void keep_begin(struct daemon *d, const struct keep_request *rq)
+{
+	struct keeping *g = calloc(1, sizeof(*g));
+	struct state_change *ch = state_change_new();
+
+	if (!g || !ch || rq->fill(d, ch, rq->request)) {
+		state_change_free(ch);
+		free(g);
+		rq->answer(rq->request, -ENOMEM);
+		return;
+	}
+	g->daemon = d;
+	g->rq = *rq;
+	g->commit.change = ch;
+	g->commit.done = committed;
+	state_commit_begin(d->state, d->control, &g->commit);
+}
+
+/* --- Persistent reservations ------------------------------------------------------------------
+ */
 static void returned(struct reactor_msg *msg)
 {
 	struct pr_keep *k = list_entry(msg, struct pr_keep, msg);
@@ -78,28 +115,13 @@ static void returned(struct reactor_msg *msg)
 	k->done(k);
 }
 
-static void answer(struct pr_keep *k, int result)
+static void answer(void *request, int result)
 {
+	struct pr_keep *k = request;
+
 	k->result = result;
 	k->msg.run = returned;
 	reactor_send(k->reactor, &k->msg);
-}
-
-static void committed(struct state_commit *c)
-{
-	struct keeping *g = list_entry(c, struct keeping, commit);
-	struct pr_keep *k = g->request;
-
-	if (c->result)
-		log_error(LOG_DAEMON,
-			  "lu %s: the state folder %s cannot be written: %s; a change of "
-			  "reservations that must outlive the process was refused",
-			  k->lu->id.name, g->daemon->settings.state_dir, text_errno(-c->result));
-	else if (keep_orphan(g->daemon, k->lu))
-		keep_drop(g->daemon, STATE_PR, k->lu);
-	answer(k, c->result);
-	state_change_free(c->change);
-	free(g);
 }
 
 /* The texts of a registration lie in the table, and in keys. 0 or -ENOMEM. */
@@ -138,12 +160,12 @@ static int put_table(struct state_change *ch, char *naa, const struct pr_table *
 	return r;
 }
 
-static int fill(struct state_change *ch, const struct pr_keep *k)
+static int fill(struct daemon *d, struct state_change *ch, const void *request)
 {
+	const struct pr_keep *k = request;
 	char naa[KEEP_KEY];
 
-	if (!ch)
-		return -ENOMEM;
+	(void)d;
 	keep_key(k->lu, naa);
 	return k->table ? put_table(ch, naa, k->table) : state_change_delete(ch, STATE_PR, naa);
 }
@@ -151,21 +173,15 @@ static int fill(struct state_change *ch, const struct pr_keep *k)
 static void on_control(struct reactor_msg *msg)
 {
 	struct pr_keep *k = list_entry(msg, struct pr_keep, msg);
-	struct daemon *d = k->priv;
-	struct keeping *g = calloc(1, sizeof(*g));
-	struct state_change *ch = state_change_new();
 
-	if (!g || fill(ch, k)) {
-		state_change_free(ch);
-		free(g);
-		answer(k, -ENOMEM);
-		return;
-	}
-	g->daemon = d;
-	g->request = k;
-	g->commit.change = ch;
-	g->commit.done = committed;
-	state_commit_begin(d->state, d->control, &g->commit);
+	keep_begin(k->priv, &(struct keep_request){
+				.kind = STATE_PR,
+				.lu = k->lu,
+				.what = "a change of reservations",
+				.request = k,
+				.fill = fill,
+				.answer = answer,
+			    });
 }
 
 static void keep(struct pr_keep *k, void *arg)

@@ -22,6 +22,19 @@ int keep_restore(struct daemon *d, struct scsi_lu *lu);
 /* path: of its store, NULL: none. */
 void keep_unit_restore(struct daemon *d, struct scsi_lu *lu, const char *path);
 
+/* Something to be kept of an LU, which lives until it is answered. */
+struct keep_request {
+	enum state_kind kind;
+	const struct scsi_lu *lu;
+	const char *what; /* for the log: "a change" */
+	void *request;    /* of those below */
+	/* Puts it into the change. 0 or -ENOMEM. */
+	int (*fill)(struct daemon *d, struct state_change *ch, const void *request);
+	/* Once, perhaps within keep_begin: 0 or a negative errno, with which nothing is kept. */
+	void (*answer)(void *request, int result);
+};
+void keep_begin(struct daemon *d, const struct keep_request *rq);
+
 #define KEEP_KEY 33 /* bytes */
 /* The key of what is kept of it in the state. */
 void keep_key(const struct scsi_lu *lu, char key[static KEEP_KEY]);

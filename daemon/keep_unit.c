@@ -13,40 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One change of the state for one LU. */
-struct keeping {
-	struct state_commit commit;
-	struct daemon *daemon;
-	struct kept_op *op;
-};
-
 static void returned(struct reactor_msg *msg)
 {
 	kept_done(list_entry(msg, struct kept_op, msg));
 }
 
-static void answer(struct kept_op *op, int result)
+static void answer(void *request, int result)
 {
+	struct kept_op *op = request;
+
 	op->result = result;
 	op->msg.run = returned;
 	reactor_send(op->reactor, &op->msg);
-}
-
-static void committed(struct state_commit *c)
-{
-	struct keeping *g = list_entry(c, struct keeping, commit);
-	const struct scsi_lu *lu = g->op->lu;
-
-	if (c->result)
-		log_error(LOG_DAEMON,
-			  "lu %s: the state folder %s cannot be written: %s; a change that must "
-			  "outlive the process was refused",
-			  lu->id.name, g->daemon->settings.state_dir, text_errno(-c->result));
-	else if (keep_orphan(g->daemon, lu))
-		keep_drop(g->daemon, STATE_UNIT, lu);
-	answer(g->op, c->result);
-	state_change_free(c->change);
-	free(g);
 }
 
 #define MEDIA_WORD 32 /* bytes */
@@ -120,21 +98,20 @@ static char *path_of(const struct daemon *d, const struct scsi_lu *lu)
 }
 
 /* Nothing is kept of an LU that is as it was made. */
-static int fill(struct state_change *ch, const struct kept_op *op, char *path)
+static int fill(struct daemon *d, struct state_change *ch, const void *request)
 {
+	const struct kept_op *op = request;
 	static const struct lu_kept nothing;
 	char naa[KEEP_KEY], word[MEDIA_WORD], pattern[2 * KEPT_PATTERN + 1];
 	char peripheral[INFORMATION_HEX], text[INFORMATION_HEX];
 	struct state_unit u = { .naa = naa, .pattern = pattern };
 
-	if (!ch)
-		return -ENOMEM;
 	keep_key(op->lu, naa);
 	if (!memcmp(&op->want, &nothing, sizeof(nothing)))
 		return state_change_delete(ch, STATE_UNIT, naa);
 	for (unsigned i = 0; i < KEPT_MODE; i++)
 		u.mode[i] = op->want.mode[i];
-	put_media(&u, &op->want.media, path, word);
+	put_media(&u, &op->want.media, path_of(d, op->lu), word);
 	u.peripheral_information = put_information(&op->want.peripheral, peripheral);
 	u.text_information = put_information(&op->want.text, text);
 	return state_change_put(ch, STATE_UNIT, &u);
@@ -143,21 +120,15 @@ static int fill(struct state_change *ch, const struct kept_op *op, char *path)
 static void on_control(struct reactor_msg *msg)
 {
 	struct kept_op *op = list_entry(msg, struct kept_op, msg);
-	struct daemon *d = op->priv;
-	struct keeping *g = calloc(1, sizeof(*g));
-	struct state_change *ch = state_change_new();
 
-	if (!g || fill(ch, op, path_of(d, op->lu))) {
-		state_change_free(ch);
-		free(g);
-		answer(op, -ENOMEM);
-		return;
-	}
-	g->daemon = d;
-	g->op = op;
-	g->commit.change = ch;
-	g->commit.done = committed;
-	state_commit_begin(d->state, d->control, &g->commit);
+	keep_begin(op->priv, &(struct keep_request){
+				 .kind = STATE_UNIT,
+				 .lu = op->lu,
+				 .what = "a change",
+				 .request = op,
+				 .fill = fill,
+				 .answer = answer,
+			     });
 }
 
 static void keep(struct kept_op *op, void *arg)
