@@ -34,21 +34,13 @@ static int check_pair(const struct config_target *t, const struct config_port_gr
 	return 0;
 }
 
-static bool is_reached_by(const struct config_target *t, uint16_t group)
-{
-	for (unsigned i = 0; i < t->n_groups; i++)
-		if (t->groups[i] == group)
-			return true;
-	return !t->n_groups;
-}
-
 /* None is left over. */
 static int check_rest(const struct config *c, const struct config_target *t,
 		      struct config_error *err)
 {
 	for (unsigned i = 0; i < c->n_portals; i++) {
 		uint16_t group = c->portals[i].group;
-		bool found = !t->n_port_groups || !is_reached_by(t, group);
+		bool found = !t->n_port_groups || !config_in_group(t, group);
 
 		for (unsigned j = 0; j < t->n_port_groups && !found; j++)
 			found = !t->port_groups[j].n_groups || lists(&t->port_groups[j], group);

@@ -101,3 +101,11 @@ struct config_target *config_find_target(const struct config *c, const char *nam
 			return &c->targets[i];
 	return NULL;
 }
+
+bool config_in_group(const struct config_target *t, uint16_t group)
+{
+	for (unsigned i = 0; i < t->n_groups; i++)
+		if (t->groups[i] == group)
+			return true;
+	return !t->n_groups;
+}

@@ -228,5 +228,7 @@ void config_remove_target(struct config *c, unsigned i);
 struct config_account *config_find_account(const struct config *c, const char *name);
 struct config_lu *config_find_lu(const struct config *c, const char *name);
 struct config_target *config_find_target(const struct config *c, const char *name);
+/* The target is reachable by portals of this group. */
+bool config_in_group(const struct config_target *t, uint16_t group);
 
 #endif

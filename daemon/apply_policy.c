@@ -32,14 +32,6 @@ struct node_lu *apply_find_lu(const struct apply_run *run, const char *name)
 	return node_find_lu(&run->daemon->node, name);
 }
 
-static bool in_group(const struct config_target *t, uint16_t group)
-{
-	for (unsigned i = 0; i < t->n_groups; i++)
-		if (t->groups[i] == group)
-			return true;
-	return !t->n_groups;
-}
-
 static uint16_t port_id(const struct apply_request *r, const char *target, uint16_t group)
 {
 	char key[300];
@@ -64,7 +56,8 @@ enum apply_result apply_number_ports(struct apply_run *run)
 			struct state_port p = { .target = c->targets[i].name,
 						.group = c->portals[j].group };
 
-			if (!in_group(&c->targets[i], p.group) || port_id(r, p.target, p.group))
+			if (!config_in_group(&c->targets[i], p.group) ||
+			    port_id(r, p.target, p.group))
 				continue;
 			/* Never re-used (SPC-4 wants it stable): 65535 in the life of a state. */
 			if (last >= 65535)
@@ -226,7 +219,7 @@ static int fill_groups(struct apply_run *run, const struct config_target *t,
 		return -1;
 	for (unsigned i = 0; i < c->n_portals; i++) {
 		uint16_t tag = c->portals[i].group;
-		bool known = !in_group(t, tag);
+		bool known = !config_in_group(t, tag);
 
 		for (unsigned j = 0; j < to->n_groups; j++)
 			known |= to->groups[j].tpgt == tag;
