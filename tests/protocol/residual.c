@@ -77,6 +77,18 @@ START_TEST(residual)
 }
 END_TEST
 
+/* Eight blocks at 3000 as they are before, and other data for them. */
+static void prepare(struct ini *i, uint8_t before[static 4096], uint8_t data[static 4096])
+{
+	struct ini_scsi c;
+
+	ready(i, LUN_RAM);
+	fill(before, 4096, 1);
+	fill(data, 4096, 2);
+	rw10(&c, WRITE10, LUN_RAM, 3000, 8, before);
+	run_good(i, &c);
+}
+
 /* What is written is what came, no more. */
 START_TEST(write_with_less)
 {
@@ -85,11 +97,7 @@ START_TEST(write_with_less)
 	static uint8_t before[4096], data[4096], want[4096];
 	struct ini_scsi c;
 
-	ready(i, LUN_RAM);
-	fill(before, sizeof(before), 1);
-	fill(data, sizeof(data), 2);
-	rw10(&c, WRITE10, LUN_RAM, 3000, 8, before);
-	run_good(i, &c);
+	prepare(i, before, data);
 	rw10(&c, WRITE10, LUN_RAM, 3000, 8, data);
 	c.edtl = 1024;
 	ck_assert(!ini_scsi(i, &c));
@@ -126,11 +134,7 @@ START_TEST(unwritable)
 	static uint8_t before[4096], data[4096];
 	struct ini_scsi c;
 
-	ready(i, LUN_RAM);
-	fill(before, sizeof(before), 1);
-	fill(data, sizeof(data), 2);
-	rw10(&c, WRITE10, LUN_RAM, 3000, 8, before);
-	run_good(i, &c);
+	prepare(i, before, data);
 	cdb_of(&c, u->cdb);
 	c.lun = LUN_RAM;
 	c.edtl = u->edtl;

@@ -223,6 +223,18 @@ int rig_feed_damaged(struct fake_initiator *i, uint8_t bhs[static 48], const voi
 	return iscsi_rx_data(i->fc->c, &rx, false);
 }
 
+int rig_acknowledge(struct fake_initiator *i, uint32_t ttt)
+{
+	struct bhs_nop h = { .opcode = ISCSI_OP_NOP_OUT | ISCSI_IMMEDIATE, .flags = ISCSI_FINAL };
+	uint8_t bytes[48];
+
+	i->exp_statsn = i->fc->c->statsn;
+	put_be32(h.itt, ISCSI_TAG_RESERVED);
+	put_be32(h.ttt, ttt);
+	memcpy(bytes, &h, sizeof(bytes));
+	return rig_feed(i, bytes, NULL, 0);
+}
+
 struct fake_pdu *rig_ping(struct fake_initiator *i, uint32_t itt, const void *data, uint32_t length)
 {
 	struct bhs_nop h = { .opcode = ISCSI_OP_NOP_OUT | ISCSI_IMMEDIATE, .flags = ISCSI_FINAL };

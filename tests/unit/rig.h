@@ -71,6 +71,9 @@ int rig_feed(struct fake_initiator *i, uint8_t bhs[static 48], const void *data,
 /* A data segment with a digest that does not match. */
 int rig_feed_damaged(struct fake_initiator *i, uint8_t bhs[static 48], const void *data,
 		     uint32_t length);
+/* NOP-Out that wants no answer, or is one (ttt): all that has been sent is acknowledged.
+ * What fake_feed returned. */
+int rig_acknowledge(struct fake_initiator *i, uint32_t ttt);
 /* NOP-Out with this tag; immediate. */
 struct fake_pdu *rig_ping(struct fake_initiator *i, uint32_t itt, const void *data,
 			  uint32_t length);

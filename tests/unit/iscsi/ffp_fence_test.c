@@ -48,14 +48,7 @@ static struct fake_pdu *command(struct fake_initiator *i)
 /* What has been heard here is acknowledged by an answer to a NOP-In, or without being asked. */
 static void acknowledge(struct fake_initiator *i, uint32_t ttt)
 {
-	struct bhs_nop h = { .opcode = ISCSI_OP_NOP_OUT | ISCSI_IMMEDIATE, .flags = ISCSI_FINAL };
-	uint8_t bytes[48];
-
-	i->exp_statsn = i->fc->c->statsn;
-	put_be32(h.itt, ISCSI_TAG_RESERVED);
-	put_be32(h.ttt, ttt);
-	memcpy(bytes, &h, sizeof(bytes));
-	ck_assert_int_eq(rig_feed(on(i), bytes, NULL, 0), 0);
+	ck_assert_int_eq(rig_acknowledge(on(i), ttt), 0);
 }
 
 /* One session over two connections; all has been acknowledged. */

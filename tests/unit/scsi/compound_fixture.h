@@ -44,12 +44,7 @@ static inline void fill_medium(unsigned seed)
 /* Nothing but these blocks has changed. */
 static inline void others_untouched(uint64_t lba, uint64_t blocks)
 {
-	ck_assert_mem_eq(fx_store->bytes, before, FX_AT(lba));
-	ck_assert_mem_eq(fx_store->bytes + FX_AT(lba + blocks), before + FX_AT(lba + blocks),
-			 FX_SIZE - FX_AT(lba + blocks));
+	fx_others_untouched(fx_store, before, lba, blocks);
 }
-
-/* Every kind of store: at once, and later. */
-static const unsigned stores[] = { BACKING_INLINE | FX_FILE, FX_FILE };
 
 #endif

@@ -6,7 +6,7 @@ START_TEST(verify_medium)
 {
 	COVERS("SB-013 SB-041");
 	for (int s = 0; s < 2; s++) {
-		fx_setup(stores[s]);
+		fx_setup(fx_stores[s]);
 		fill_medium(1);
 		fx_expect(cmd(0x8f, 0, 5, 10000), 0, 0);
 		ck_assert_uint_eq(fx_store->log[0].kind, BACKING_FLUSH);
@@ -25,7 +25,7 @@ START_TEST(verify_data)
 	for (int s = 0; s < 2; s++) {
 		struct fake_task *f;
 
-		fx_setup(stores[s]);
+		fx_setup(fx_stores[s]);
 		fill_medium(1);
 		memcpy(data, fx_store->bytes + FX_AT(5), FX_AT(3000));
 		fx_expect(cmd_out(0x8f, 0x02, 5, 3000, FX_AT(3000)), 0, 0);
@@ -48,7 +48,7 @@ START_TEST(verify_one_block)
 {
 	COVERS("SB-013");
 	for (int s = 0; s < 2; s++) {
-		fx_setup(stores[s]);
+		fx_setup(fx_stores[s]);
 		fill_medium(1);
 		fx_pattern(data, FX_BLOCK, 99);
 		for (int i = 0; i < 5000; i++)
@@ -68,7 +68,7 @@ START_TEST(write_and_verify)
 	COVERS("SB-015");
 	for (int s = 0; s < 2; s++) {
 		for (uint8_t bytchk = 0; bytchk < 4; bytchk += 2) {
-			fx_setup(stores[s]);
+			fx_setup(fx_stores[s]);
 			fill_medium(1);
 			fx_pattern(data, sizeof(data), 50);
 			fx_expect(cmd_out(0x8e, bytchk, 9, 3000, FX_AT(3000)), 0, 0);
@@ -138,7 +138,7 @@ START_TEST(write_same_pattern)
 {
 	COVERS("SB-023 fault-E12");
 	for (int s = 0; s < 2; s++) {
-		fx_setup(stores[s]);
+		fx_setup(fx_stores[s]);
 		fill_medium(1);
 		fx_pattern(data, FX_BLOCK, 200);
 		fx_expect(cmd_out(0x93, 0, 11, 5001, FX_BLOCK), 0, 0);
@@ -164,7 +164,7 @@ START_TEST(write_same_zeros)
 
 	memset(data, 0, FX_BLOCK);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		fx_setup(stores[i % 2]);
+		fx_setup(fx_stores[i % 2]);
 		fill_medium(1);
 		fx_expect(cmd_out(0x93, rows[i].flags, 8, 4000, rows[i].data ? FX_BLOCK : 0), 0, 0);
 		wrong = 0; /* counted: a check tells its place to the parent each time */

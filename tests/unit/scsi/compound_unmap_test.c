@@ -53,7 +53,7 @@ START_TEST(unmap_descriptors)
 	for (int s = 0; s < 2; s++) {
 		struct lu_counters c;
 
-		fx_setup(stores[s]);
+		fx_setup(fx_stores[s]);
 		fill_medium(1);
 		fx_expect(unmap(d, 8), 0, 0);
 		for (uint64_t lba = 0; lba < MEDIUM; lba++) {
@@ -272,7 +272,7 @@ START_TEST(get_lba_status)
 	struct fake_task *f;
 
 	for (int s = 0; s < 2; s++) {
-		fx_setup(stores[s]);
+		fx_setup(fx_stores[s]);
 		memset(fx_store->allocated, 0, FX_SIZE / FAKE_STORE_UNIT);
 		memset(fx_store->allocated + 10, 1, 5); /* LBA 80 to 119 */
 		f = lba_status(0, 1000);

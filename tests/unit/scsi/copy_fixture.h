@@ -121,12 +121,7 @@ static inline void cx_expect_failure(enum copy_side side, uint8_t key_or_status,
 /* The destination differs from what it was in these blocks only. */
 static inline void cx_others_untouched(uint64_t lba, uint64_t blocks)
 {
-	ck_assert_mem_eq(cx_store->bytes, cx_before, FX_AT(lba));
-	ck_assert_mem_eq(cx_store->bytes + FX_AT(lba + blocks), cx_before + FX_AT(lba + blocks),
-			 FX_SIZE - FX_AT(lba + blocks));
+	fx_others_untouched(cx_store, cx_before, lba, blocks);
 }
-
-/* Every kind of store: at once, and later. */
-static const unsigned cx_stores[] = { BACKING_INLINE | FX_FILE, FX_FILE };
 
 #endif

@@ -21,7 +21,7 @@ START_TEST(copies)
 
 	for (unsigned s = 0; s < 2; s++) {
 		for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-			cx_setup(cx_stores[s], FX_ARENA);
+			cx_setup(fx_stores[s], FX_ARENA);
 			cx_start(rows[i].from, rows[i].to, rows[i].blocks, false);
 			cx_expect_good();
 			ck_assert_mem_eq(cx_store->bytes + FX_AT(rows[i].to),
@@ -48,7 +48,7 @@ START_TEST(overlapping)
 
 	for (unsigned s = 0; s < 2; s++) {
 		for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-			cx_setup(cx_stores[s], FX_ARENA);
+			cx_setup(fx_stores[s], FX_ARENA);
 			for (size_t n = 0; n < FX_SIZE; n += FX_BLOCK)
 				put_be32(fx_store->bytes + n, (uint32_t)(n * 2654435761u));
 			memcpy(was, fx_store->bytes, FX_SIZE);
@@ -68,7 +68,7 @@ END_TEST
 START_TEST(holes)
 {
 	for (unsigned s = 0; s < 2; s++) {
-		cx_setup(cx_stores[s], FX_ARENA);
+		cx_setup(fx_stores[s], FX_ARENA);
 		for (unsigned u = 0; u < FX_SIZE / FAKE_STORE_UNIT; u++) {
 			if (u % 7 == 0 || u / 512 == 3)
 				continue;
@@ -132,7 +132,7 @@ START_TEST(ranges_in_order)
 	};
 
 	for (unsigned s = 0; s < 2; s++) {
-		cx_setup(cx_stores[s], FX_ARENA);
+		cx_setup(fx_stores[s], FX_ARENA);
 		memset(fx_store->allocated + 512, 0, 1024); /* holes where the second begins */
 		memset(fx_store->bytes + FX_AT(4096), 0, FX_AT(8192));
 		cx_job = (struct copy_job){ .nexus = &fx_nexus[0],

@@ -27,7 +27,7 @@ START_TEST(compare_equal)
 
 	COVERS("SB-016 SB-018 fault-Q02");
 	for (int s = 0; s < 2; s++) {
-		fx_setup(stores[s]);
+		fx_setup(fx_stores[s]);
 		fill_medium(1);
 		for (int i = 0; i < 4; i++) {
 			size_t n = FX_AT(lengths[i]);
@@ -153,7 +153,7 @@ START_TEST(or_write)
 		for (int i = 0; i < 3; i++) {
 			size_t n = FX_AT(lengths[i]);
 
-			fx_setup(stores[s]);
+			fx_setup(fx_stores[s]);
 			fill_medium(1);
 			fx_pattern(data, n, 77);
 			fx_expect(cmd_out(0x8b, 0, 7, lengths[i], (uint32_t)n), 0, 0);

@@ -198,4 +198,17 @@ static inline void fx_pattern(uint8_t *p, size_t n, unsigned seed)
 		memcpy(p + i, p, n - i < FX_AT(256) ? n - i : FX_AT(256));
 }
 
+/* The store is as it was before, but perhaps in these blocks. */
+static inline void fx_others_untouched(const struct fake_store *store, const uint8_t *before,
+				       uint64_t lba, uint64_t blocks)
+{
+	const uint64_t from = FX_AT(lba), to = FX_AT(lba + blocks);
+
+	ck_assert_mem_eq(store->bytes, before, from);
+	ck_assert_mem_eq(store->bytes + to, before + to, FX_SIZE - to);
+}
+
+/* Every kind of store: at once, and later. */
+static const unsigned fx_stores[] = { BACKING_INLINE | FX_FILE, FX_FILE };
+
 #endif

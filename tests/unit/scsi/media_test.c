@@ -45,7 +45,7 @@ START_TEST(format_zeroes)
 {
 	COVERS("SD-007 SD-009 SP-018 OP-003");
 	for (int s = 0; s < 2; s++) {
-		fx_setup(stores[s]);
+		fx_setup(fx_stores[s]);
 		fill_medium(1);
 		fx_expect(format(0, 0), 0, 0);
 		all_is(0);
@@ -99,7 +99,7 @@ START_TEST(overwrite)
 {
 	COVERS("SD-010 OP-030");
 	for (int s = 0; s < 2; s++) {
-		fx_setup(stores[s]);
+		fx_setup(fx_stores[s]);
 		fill_medium(1);
 		memcpy(data, (const uint8_t[]){ 0x02, 0, 0, 1, 0xa5 }, 5);
 		fx_expect(sanitize(0x01, 5), 0, 0);

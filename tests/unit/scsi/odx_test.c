@@ -11,7 +11,7 @@ START_TEST(copies)
 
 	COVERS("SX-019 SX-021");
 	for (unsigned s = 0; s < 2; s++) {
-		ox_setup(cx_stores[s]);
+		ox_setup(fx_stores[s]);
 		ox_fetch(1, some, 4);
 		memcpy(want, fx_store->bytes + FX_AT(100), FX_AT(8));
 		memcpy(want + FX_AT(8), fx_store->bytes + FX_AT(10), FX_AT(40));
@@ -42,7 +42,7 @@ START_TEST(many_ranges)
 	struct ox_range from[ROD_RANGES_MAX], to[ROD_RANGES_MAX];
 
 	for (unsigned s = 0; s < 2; s++) {
-		ox_setup(cx_stores[s]);
+		ox_setup(fx_stores[s]);
 		for (unsigned i = 0; i < ROD_RANGES_MAX; i++) {
 			from[i] = (struct ox_range){ 3 + i * 5, 2 };
 			to[i] = (struct ox_range){ 9000 - i * 7, i == 63 ? 1 : 2 };
@@ -68,7 +68,7 @@ START_TEST(zeros)
 
 	COVERS("SX-022");
 	for (unsigned s = 0; s < 2; s++) {
-		ox_setup(cx_stores[s]);
+		ox_setup(fx_stores[s]);
 		ox_zero_token();
 		memset(ox_token + 8, 0x5a, 100); /* reserved */
 		fx_expect(ox_write(0, 1, 9, to, 3), 0, 0);

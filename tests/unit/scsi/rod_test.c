@@ -222,7 +222,7 @@ START_TEST(changed)
 
 	COVERS("SX-024");
 	for (int s = 0; s < 3; s++) {
-		fx_setup(stores[s % 2]);
+		fx_setup(fx_stores[s % 2]);
 		fx_store->mapping = s == 2;
 		r = create(16, 16);
 		other = create_by(&fx_nexus[1], ROD_ACCESS_UPON_REFERENCE, 16, 16);
