@@ -19,7 +19,7 @@ fuse=$!
 on_exit() {
 	rm -f "$hang"/*
 	exec 9>&-
-	kill "$fuse" 2>/dev/null
+	kill "$fuse" "${client_pid-}" 2>/dev/null
 	umount -l "$mount" 2>/dev/null
 }
 if ! wait_for 5 test -f "$mount/disk"; then
@@ -50,6 +50,7 @@ check both iscsi-inq "$(url 0 "$iqn-slow")"
 touch "$hang"/{open,read,write,fsync,flush}
 mkfifo "$dir/commands"
 qemu-io -f raw -t writeback "$(url 0 "$iqn-slow")" <"$dir/commands" >/dev/null 2>&1 &
+client_pid=$!
 exec 9>"$dir/commands"
 echo 'aio_write 0 64k' >&9
 busy() {
@@ -86,5 +87,6 @@ at_most login-to-the-hung-ms $((10 * limit)) "$(sed -n 's/^longest //p' "$dir/ti
 rm "$hang"/*
 check goes-on wait_for 15 iscsi-inq "$(url 0 "$iqn-slow")"
 exec 9>&-
+kill "$client_pid" # it would look for its session until somebody answers
 stop_hawserd
 equal stops 0 $?

@@ -249,9 +249,8 @@ END_TEST
 
 /* The pieces change in the midst of a READ: those before cannot be had as they were, and the
  * command fails. */
-START_TEST(refused)
+static bool is_refused(void)
 {
-	COVERS("P-073 P-158");
 	struct ini *i = level_1("ErrorRecoveryLevel=1\nMaxRecvDataSegmentLength=8192");
 	struct bhs_scsi_command h;
 	bool rejected = false;
@@ -278,13 +277,24 @@ START_TEST(refused)
 		c.residual = got.bhs[0] == ISCSI_OP_SCSI_RESPONSE ? sense_of(&got) : 0;
 		ini_pdu_free(&got);
 	} while (c.response != ISCSI_OP_SCSI_RESPONSE);
-	/* A daemon that is slower than this test sends all of it before it looks at the requests.
-	 */
-	if (!rejected && getenv("HAWSER_TEST_SLOW"))
-		return;
-	ck_assert(rejected);
-	ck_assert_uint_eq(c.residual, 0x0b1113);
-	still_works(i);
+	if (rejected) {
+		ck_assert_uint_eq(c.residual, 0x0b1113);
+		still_works(i);
+	}
+	ini_close(i);
+	return rejected;
+}
+
+/* A daemon that is slower than this test sends all of it before it looks at the requests, which
+ * proves nothing: so once more. */
+START_TEST(refused)
+{
+	COVERS("P-073 P-158");
+	bool done = false;
+
+	for (unsigned tries = 0; tries < 20 && !done; tries++)
+		done = is_refused();
+	ck_assert(done || getenv("HAWSER_TEST_SLOW"));
 }
 END_TEST
 

@@ -8,6 +8,12 @@
 #define MIB (KIB * 1024)
 #define GIB (MIB * 1024)
 #define TIB (GIB * 1024)
+/* ThreadSanitizer leaves hardly more than one TiB of addresses, and not always in one piece. */
+#ifdef __SANITIZE_THREAD__
+#define HUGE_SIZE (TIB / 8)
+#else
+#define HUGE_SIZE TIB
+#endif
 
 struct variant {
 	const char *name, *type, *dir, *engine;
@@ -378,13 +384,13 @@ END_TEST
 /* fault-E20: lengths beyond 32 bits; and others come in between the pieces. */
 START_TEST(huge_trim_does_not_hold_up_others)
 {
-	struct try trim = make_try(BACKING_TRIM, 0, TIB);
+	struct try trim = make_try(BACKING_TRIM, 0, HUGE_SIZE);
 	uint64_t begin, longest = 0;
 	unsigned reads = 0;
 	struct rig r;
 	char *buf;
 
-	if (!start(&r, _i, variants[_i].preallocate ? 16 * MIB : TIB))
+	if (!start(&r, _i, variants[_i].preallocate ? 16 * MIB : HUGE_SIZE))
 		return;
 	if (!(r.b->info.flags & BACKING_CAN_TRIM)) {
 		rig_end(&r);
@@ -407,7 +413,7 @@ START_TEST(huge_trim_does_not_hold_up_others)
 		reactor_turn(r.reactor, 0); /* an inline store's reads do not turn it */
 	}
 	ck_assert_int_eq(trim.io.result, 0);
-	printf("%s: 1 TiB trimmed in %llu ms, %u reads meanwhile, longest %llu ms\n",
+	printf("%s: all trimmed in %llu ms, %u reads meanwhile, longest %llu ms\n",
 	       variants[_i].name, (unsigned long long)(clock_ms() - begin), reads,
 	       (unsigned long long)longest);
 	ck_assert_uint_gt(reads, 1);
